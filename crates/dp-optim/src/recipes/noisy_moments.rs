@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! release  M = Σ x xᵀ,  v = Σ x yᵀ   with one noise on all of their numbers
-//! w = (M₊ + (λn + 0.3 σ √d) I)⁻¹ v
+//! w = (M₊ + (λn + 0.4 σ √d) I)⁻¹ v,   M₊ without negative eigenvalues and of a trace that n rows can have
 //! ```
 //! The noise is on `d(d+1)/2 + d` numbers for any model, so this suits few features and small budgets: with a quarter of the
 //! budget of a training with noise in its steps it gives a fair model, which [objective
@@ -27,7 +27,6 @@ pub(crate) mod stage;
 mod tests;
 
 pub use run::MomentsRun;
-pub use stage::RIDGE;
 
 use dp_accountant::certificate::NoiseMode;
 use dp_accountant::{AdjacencyKind, ReplaceOne, ZeroOut};

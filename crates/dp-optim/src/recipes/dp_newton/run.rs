@@ -16,10 +16,11 @@ use crate::error::{Error, positive};
 use crate::recipes::algorithm::Run;
 use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
-use crate::recipes::noisy_moments::RIDGE;
 use crate::recipes::problem::{Admitted, Problem};
 use crate::recipes::recipe::{Budget, RecordAdjacency, Summary, least_scale, repeated};
 
+/// The ridge divided by `σ_H √d`.
+const RIDGE: f64 = 0.3;
 /// Λ over `n q^{3/2}`.
 const BALANCE: f64 = 0.3;
 /// The number `s` in the step length `min(1, s/t)`.

@@ -20,8 +20,8 @@ use crate::recipes::linear::size;
 use crate::recipes::noise_scale::NoiseScale;
 use crate::recipes::problem::{Problem, Setting};
 
-/// The ridge divided by `σ √d`, σ the noise's standard deviation: about a third of the noise matrix's norm.
-pub const RIDGE: f64 = 0.3;
+/// The ridge divided by `σ √d`, σ the noise's standard deviation: about a third of the noise matrix's norm `√2 σ √d`.
+const RIDGE: f64 = 0.4;
 
 /// Checks that memory suffices for the moments of `dim` features with `outputs` targets: exact, released, and as a factorised
 /// matrix.
@@ -116,8 +116,11 @@ impl Stage {
     ///
     /// # Formula
     /// ```text
-    /// w = c (A₊ + (ridge + 0.3 σ √d) I)⁻¹ v,    A₊: negative eigenvalues of the noisy Σ x xᵀ set to 0
+    /// w = c (A₊ + (ridge + 0.4 σ √d) I)⁻¹ v
     /// ```
+    /// `A₊` is the matrix nearest to the noisy `Σ x xᵀ` that has no negative eigenvalue and a trace of at most `n X²`, as every sum
+    /// over `n` rows of norm `X` has. Without the bound on the trace the noise alone has positive eigenvalues of `0.3 σ d^{3/2}` in
+    /// sum, which exceeds `n X²` for few records.
     pub(in crate::recipes) fn solve(
         &self,
         released: Released<Vec<f64>>,
@@ -126,9 +129,9 @@ impl Stage {
     ) -> Result<Released<Vec<f64>>, Error> {
         let (dim, outputs) = (size("dimension", self.dim)?, self.loss.outputs() as usize);
         let ridge = ridge + RIDGE * noise.coordinate_std_dev(self.moments()) * (self.dim as f64).sqrt();
-        let scale = self.to_weights();
+        let (scale, most) = (self.to_weights(), self.n as f64 * self.row_norm * self.row_norm);
         Ok(released.map(|numbers| {
-            let weights = Moments::new(&numbers, dim, outputs).map(|moments| least_squares(moments, ridge));
+            let weights = Moments::new(&numbers, dim, outputs).map(|moments| least_squares(moments, most, ridge));
             // Class after class: column after column.
             weights.map_or_else(Vec::new, |weights| weights.iter().map(|weight| scale * weight).collect())
         }))
@@ -185,12 +188,66 @@ impl<F: Real, A: Adjacency> ExactSums<F> for OfRecords<'_, A> {
     }
 }
 
-/// Returns `(A₊ + ridge I)⁻¹ V`.
-fn least_squares(moments: Moments, ridge: f64) -> DMatrix<f64> {
+/// Returns `(A₊ + ridge I)⁻¹ V`, with a trace of `A₊` of at most `most`.
+fn least_squares(moments: Moments, most: f64, ridge: f64) -> DMatrix<f64> {
     let SymmetricEigen { eigenvectors, eigenvalues } = SymmetricEigen::new(moments.matrix);
+    let excess = excess(eigenvalues.iter().copied().collect(), most);
     let mut along = eigenvectors.tr_mul(&moments.vectors);
     for (mut row, eigenvalue) in along.row_iter_mut().zip(&eigenvalues) {
-        row /= eigenvalue.max(0.0) + ridge;
+        row /= (eigenvalue - excess).max(0.0) + ridge;
     }
     eigenvectors * along
+}
+
+/// Returns the smallest `t >= 0` for which the positive parts of `values - t` add up to at most `most`: subtracting it is the
+/// Euclidean projection onto non-negative values with that sum.
+///
+/// # References
+/// Held, Wolfe, Crowder, "Validation of subgradient optimization", Mathematical Programming 1974.
+fn excess(mut values: Vec<f64>, most: f64) -> f64 {
+    values.sort_by(|a, b| b.total_cmp(a));
+    let (mut sum, mut excess) = (0.0, 0.0f64);
+    for (&value, count) in values.iter().zip(1u32..) {
+        sum += value;
+        // The mean by which the largest values exceed the bound grows as long as each of them exceeds it.
+        excess = excess.max((sum - most) / f64::from(count));
+    }
+    excess
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sum_above(values: &[f64], threshold: f64) -> f64 {
+        values.iter().map(|value| (value - threshold).max(0.0)).sum()
+    }
+
+    proptest! {
+        #[test]
+        fn the_excess_leaves_the_largest_allowed_sum(
+            values in proptest::collection::vec(-10.0f64..10.0, 1..20), most in 0.0f64..20.0,
+        ) {
+            let excess = excess(values.clone(), most);
+            let left = sum_above(&values, excess);
+            prop_assert!(excess >= 0.0 && left <= most + 1e-12);
+            prop_assert!(excess == 0.0 || left >= most - 1e-12);
+        }
+    }
+
+    /// Noise that is large beside the records: the matrix that is solved has at most their trace, so that the solution along an
+    /// eigenvector is at least what that trace allows.
+    #[test]
+    fn a_matrix_of_noise_is_reduced_to_the_trace_of_the_records() {
+        let matrix = DMatrix::from_diagonal(&vec![900.0, 300.0, -500.0].into());
+        let vectors = DMatrix::from_element(3, 1, 10.0);
+        let found = least_squares(Moments { matrix, vectors }, 800.0, 100.0);
+        // 900 + 300 exceeds 800 by 200 for each.
+        let expected = [10.0 / 800.0, 10.0 / 200.0, 10.0 / 100.0];
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-14, "{found} {expected}");
+        }
+    }
 }
