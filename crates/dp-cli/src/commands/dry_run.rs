@@ -20,6 +20,9 @@ pub struct Foreseen {
     pub reads: Vec<String>,
     /// Files that would be written; empty if the result goes to standard output.
     pub writes: Vec<String>,
+    /// For audits: what would be audited, with the number of runs.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub audits: Vec<String>,
 }
 
 impl Foreseen {
@@ -36,6 +39,7 @@ impl Foreseen {
             dry_run: true,
             reads: reads.iter().map(|&name| name.to_owned()).collect(),
             writes: writes.iter().map(|path| atomic::shown(path)).collect(),
+            audits: Vec::new(),
         })
     }
 
@@ -58,6 +62,8 @@ impl Foreseen {
     pub fn print(&self, console: &Console) -> Result<(), Failure> {
         let reads = if self.reads.is_empty() { "nothing".to_owned() } else { self.reads.join(", ") };
         let writes = if self.writes.is_empty() { "standard output".to_owned() } else { self.writes.join(", ") };
-        console.result(self, &format!("dry run: no record was read, nothing was written\nreads   {reads}\nwrites  {writes}\ncosts   no privacy"))
+        let audits: String = self.audits.iter().map(|audit| format!("\naudits  {audit}")).collect();
+        let head = "dry run: no record was read, nothing was written";
+        console.result(self, &format!("{head}\nreads   {reads}\nwrites  {writes}{audits}\ncosts   no privacy"))
     }
 }

@@ -304,6 +304,12 @@ fn a_dry_run_runs_nothing() {
     assert_eq!((&found["schema"], &found["dry_run"]), (&"dp.audit/1".into(), &true.into()));
     assert_eq!(found["writes"].as_array().unwrap().len(), 2);
     assert!(place.files().is_empty());
+    let ran = place.dp(&with(&RECIPE, &["--json"])).json();
+    let runs = |audit: &Value| {
+        format!("{}: {} runs", audit["name"].as_str().unwrap(), 2 * audit["trials"].as_u64().unwrap()).into()
+    };
+    let expected: Vec<Value> = ran["audits"].as_array().unwrap().iter().map(runs).collect();
+    assert_eq!((expected.len(), &found["audits"]), (6, &expected.into()));
 }
 
 #[test]

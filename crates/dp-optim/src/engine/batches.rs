@@ -113,6 +113,11 @@ pub trait Visit<F, M: Model<F>> {
 ///
 /// A table's rows, a ranker's query lists and a network's images implement this trait; the engine sees batches only. The calls
 /// are resolved at compile time, so that a batch of one example costs no virtual call.
+///
+/// # Privacy
+/// Neighbouring data sets must give the same batches but for the differing example: an example's position in a pass depends on its
+/// index and public numbers, never on its own value or another's. Numbers of examples and features are public. An error
+/// because of a record's value reveals it: no guarantee covers it.
 pub trait Batches<F, M: Model<F>> {
     /// Returns the numbers of examples and of features; public, the same in every pass.
     ///

@@ -15,6 +15,18 @@ use crate::error::Error;
 /// A private estimator clips each example, sums into a [`Bounded`](dp_mechanisms::Bounded), and writes the output of its
 /// mechanism, which logs the event in the same call. The engine treats both kinds alike, and the update rule knows neither
 /// clipping nor noise.
+///
+/// # Privacy
+/// A run is as private as the events in the log, if an implementation of a private estimate
+/// - reads examples in the estimate alone, and writes nothing to `sum` that depends on one, except the output of a mechanism whose
+///   event it logs in the same call, even if `sum` is not used later;
+/// - bounds each example's contribution to the sum separately, so that removing one moves the sum by at most the sensitivity for
+///   which the mechanism was calibrated; all pieces of a batch are one sum and one release;
+/// - carries no unreleased value from one batch to the next: clipping norms and step sizes that follow the examples are themselves
+///   released with noise;
+/// - refuses in [`begin`](Self::begin) a run whose batches have another law than the one that its cost assumes.
+///
+/// The plain sum satisfies none of these: its run is private only through noise on the result, with a proof of its sensitivity.
 pub trait GradientEstimate<F, M: Model<F>> {
     /// Receives the law of the batches from the loop that drives the run, before the first batch. An estimator whose cost
     /// was paid for other batches returns an error.
@@ -69,6 +81,9 @@ pub trait GradientEstimate<F, M: Model<F>> {
 }
 
 /// An estimator of the sum of the gradients of samples of any kind that were drawn for a step.
+///
+/// # Privacy
+/// As [`GradientEstimate`]; a sample, with all that it contains, counts as one example.
 pub trait SamplesGradient<F, M, S>
 where
     S: Samples,

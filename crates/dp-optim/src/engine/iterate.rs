@@ -15,6 +15,9 @@ use super::update::{Step, UpdateRule};
 use crate::error::Error;
 
 /// The state of a run: the point that is updated, and the weighted average of the points so far.
+///
+/// # Privacy
+/// Examples reach the state through a [`GradientEstimate`] only, whose obligations hold here too.
 pub trait Iterate<F, M: Model<F>> {
     /// Called by the loop that drives the run, before its first batch: see [`GradientEstimate::begin`].
     ///

@@ -16,6 +16,11 @@ pub struct Step {
 }
 
 /// A rule that moves the iterate.
+///
+/// # Privacy
+/// Between private estimates a rule is post-processing: it sees released sums and public numbers only, and may do anything with
+/// them. In a run on plain sums whose result gets the noise, the rule enters the proof of the sensitivity: that of bolt-on SGD, for
+/// example, needs steps that do not expand distances.
 pub trait UpdateRule<F> {
     /// Moves `parameters`, given the estimated sum of the batch's data gradients.
     fn apply(&mut self, parameters: &mut [F], gradient_sum: &[F], step: &Step);

@@ -47,7 +47,8 @@ pub fn execute(args: &AuditArgs, global: &GlobalArgs, console: &Console) -> Resu
         [&config.args.report, &config.args.picture].into_iter().flatten().map(|path| &**path).collect();
     if config.args.dry_run {
         let schema = if config.table.is_some() { table::SCHEMA } else { outcome::SCHEMA };
-        Foreseen::new(schema, &[], &outputs, config.args.force)?.print(console)?;
+        let audits = foreseen(&config, global.workers()).map_err(|error| failed(&error))?;
+        Foreseen { audits, ..Foreseen::new(schema, &[], &outputs, config.args.force)? }.print(console)?;
         return Ok(ExitStatus::Success);
     }
     let outcome = run(&config, global.progress, global.workers(), console)?;
@@ -109,6 +110,20 @@ pub fn run(
         rerun: config.rerun.clone(),
         seconds: started.elapsed().as_secs_f64(),
     })
+}
+
+/// Returns the name and the number of runs of each audit.
+fn foreseen(config: &AuditConfig, workers: Workers) -> Result<Vec<String>, dp_audit::Error> {
+    let auditor = auditor(config, workers)?;
+    let mut audits = Vec::with_capacity(config.audited.len() + config.lineups.len());
+    for Audited { subject, .. } in &config.audited {
+        audits.push(format!("{}: {} runs", subject.name(), 2 * auditor.trials_of(&**subject)));
+    }
+    for lineup in &config.lineups {
+        let (name, pairs) = (lineup.subject(0)?.name().to_owned(), lineup.pairs());
+        audits.push(format!("{name}: {} runs, on the best of {pairs} pairs", 2 * auditor.trials_among(&**lineup)?));
+    }
+    Ok(audits)
 }
 
 /// Creates the auditor, which divides the probability of a false alarm among all subjects.
