@@ -97,10 +97,19 @@ impl Perturbation {
     }
 
     pub(super) fn event(&self, recipe: &ObjPert, problem: &Problem) -> Result<DpEvent, Error> {
+        let exact = recipe.calibration.is_exact();
         if self.centre.is_some() != (recipe.centre_share > 0.0) {
             return Err(Error::NotProved {
                 recipe: RECIPE,
                 why: "noise on the centre must be given if and only if there is a centre",
+            });
+        }
+        // A published calibration may need more.
+        let follows = |given: f64| self.regularization == given || !exact && self.regularization > given;
+        if recipe.lambda.is_some_and(|lambda| !follows(lambda * problem.n as f64)) {
+            return Err(Error::NotProved {
+                recipe: RECIPE,
+                why: "the regularization must be that of the given lambda",
             });
         }
         self.event_of(recipe, problem, self.objective(recipe, problem).events(self.release)?)

@@ -212,6 +212,21 @@ fn what_is_logged_is_what_was_planned_and_what_a_reader_recomputes() {
     }
 }
 
+/// A derivation that states a λ has no other regulariser, which a published calibration may only raise.
+#[test]
+fn a_stated_lambda_is_that_of_the_regularizer() {
+    for calibration in [Calibration::Exact, Calibration::Kst12] {
+        let recipe = ObjPert { lambda: Some(0.01), calibration, ..gaussian_noise(LossKind::Logistic) };
+        let plan = recipe.plan::<ZeroOut>(3000, 4, budget(1.0, 1e-6)).unwrap();
+        assert!(plan.derivation().event().is_ok());
+        for (lambda, holds) in [(0.02, false), (0.0099, calibration != Calibration::Exact)] {
+            let recipe = ObjPert { lambda: Some(lambda), ..recipe.clone() };
+            let edited = Derivation { recipe, ..plan.derivation().clone() };
+            assert_eq!(edited.event().is_ok(), holds, "{calibration:?} {lambda}");
+        }
+    }
+}
+
 #[test]
 fn it_costs_what_one_gaussian_release_costs() {
     let (epsilon, delta) = (Epsilon::new(1.0).unwrap(), Delta::new(1e-8).unwrap());
