@@ -15,7 +15,10 @@
 //! are post-processing of the two counts. The randomiser may depend on earlier answers, if each is `e0`-DP.
 //!
 //! **Fewer clones reveal more**: given the counts for C clones, a fair coin adds one, so the pair given C dominates that given
-//! C + 1. Replacing C by the least (largest) of a bucket of values thus gives an upper (lower) bound.
+//! C + 1. Replacing C by the least of a bucket of values thus gives an upper bound.
+//!
+//! The pair is an upper bound only: no randomiser need attain it. A lower bound is what randomised response reveals, with probability
+//! `p` of the true bit: if all other bits are 0, the number of answers 1 is `Bin(n - 1, 1-p)` plus the first record's answer.
 //!
 //! # References
 //! Feldman, McMillan and Talwar 2021, "Hiding among the clones", Theorem 3.1 and its proof, arXiv:2012.12803.
@@ -82,42 +85,37 @@ impl Binomial {
     }
 }
 
-/// The end of a bucket of numbers of clones that represents it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Bound {
-    /// The fewest clones.
-    Upper,
-    /// The most clones.
-    Lower,
-}
-
-/// Returns numbers of clones with their probabilities, in at most `buckets` buckets, and the omitted probability.
-pub(crate) fn clones(epsilon: f64, records: u64, buckets: usize, bound: Bound) -> (Vec<(u64, f64)>, f64) {
+/// Returns numbers of clones with their probabilities, in at most `buckets` buckets, and the omitted probability. The fewest clones
+/// of a bucket represent it.
+pub(crate) fn clones(epsilon: f64, records: u64, buckets: usize) -> (Vec<(u64, f64)>, f64) {
     // e^-e0 to 1 - e^-e0.
     let law = Binomial::new(records.saturating_sub(1), 1.0 / epsilon.exp_m1());
     let width = law.masses.len().div_ceil(buckets.max(1));
-    let bucket = |(index, masses): (usize, &[f64])| {
-        let least = law.first + (index * width) as u64;
-        let clones = match bound {
-            Bound::Upper => least,
-            Bound::Lower => least + masses.len() as u64 - 1,
-        };
-        (clones, masses.iter().sum())
-    };
+    let bucket = |(index, masses): (usize, &[f64])| (law.first + (index * width) as u64, masses.iter().sum());
     (law.masses.chunks(width).enumerate().map(bucket).collect(), law.lost)
 }
 
 /// Calls `visit` with the probabilities under both laws of each number of answers from U, given the number of clones. Returns the
 /// omitted probability and a bound on the relative error.
-pub(crate) fn outcomes(epsilon: f64, clones: u64, mut visit: impl FnMut(f64, f64)) -> (f64, f64) {
+pub(crate) fn outcomes(epsilon: f64, clones: u64, visit: impl FnMut(f64, f64)) -> (f64, f64) {
+    with_first(epsilon, &Binomial::new(clones, 1.0), visit)
+}
+
+/// Calls `visit` with the probabilities under both laws of each number of answers 1, for randomised response where all records but
+/// the first are 0. Returns a bound on the relative error.
+pub(crate) fn responses(epsilon: f64, records: u64, visit: impl FnMut(f64, f64)) -> f64 {
+    with_first(epsilon, &Binomial::new(records.saturating_sub(1), (-epsilon).exp()), visit).1
+}
+
+/// Adds the first record's answer, which is 1 with probability `p` or `1-p`, to the number of the others.
+fn with_first(epsilon: f64, others: &Binomial, mut visit: impl FnMut(f64, f64)) -> (f64, f64) {
     let (likely, unlikely) = (1.0 / (1.0 + (-epsilon).exp()), 1.0 / (1.0 + epsilon.exp()));
-    let law = Binomial::new(clones, 1.0);
     let mut before = 0.0;
-    for mass in law.masses.iter().copied().chain([0.0]) {
+    for mass in others.masses.iter().copied().chain([0.0]) {
         visit(likely * before + unlikely * mass, unlikely * before + likely * mass);
         before = mass;
     }
-    (law.lost, law.relative_error() + 8.0 * f64::EPSILON)
+    (others.lost, others.relative_error() + 8.0 * f64::EPSILON)
 }
 
 #[cfg(test)]

@@ -165,8 +165,8 @@ fn run(args: &DemoArgs, global: &GlobalArgs, console: &Console) -> Result<Outcom
 impl Outcome {
     fn text(&self) -> String {
         format!(
-            "\na private model of a synthetic hospital's readmissions, from {} patients, {} features\n\n  \
-             accuracy on {TEST_ROWS} other patients\n    majority class           {:.3}\n    without privacy          {:.3}\n    \
+            "\na private model of a synthetic hospital's readmissions, from {} records, {} features\n\n  \
+             accuracy on {TEST_ROWS} held-out records\n    majority class           {:.3}\n    without privacy          {:.3}\n    \
              with privacy             {:.3}\n\n  guarantee    epsilon = {}, delta = {}, {}, verified from the file \
              alone\n  trained in   {:.2} s, reading included\n  model        {} (with its certificate)\n  report       \
              {}\n  data         {}\n\nnext: dp verify {}",

@@ -127,7 +127,7 @@ impl<A: Adjacency> Gaussian<A> {
     /// [`analytic`](Self::analytic), to reproduce papers that use it.
     ///
     /// # Errors
-    /// [`Error::ClassicalNeedsEpsilonBelowOne`], since the formula is not proved from 1 on (and false from some epsilon on);
+    /// [`Error::ClassicalNeedsEpsilonBelowOne`], since the formula has no proof for epsilon >= 1, and is false for a large epsilon;
     /// [`Error::OutOfRange`] for delta = 0; [`Error::ScaleOverflow`].
     ///
     /// # References

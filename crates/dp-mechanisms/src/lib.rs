@@ -52,7 +52,7 @@
 //! # Rules
 //! Parameters are public: constructors check them, and they may be printed. After that nothing fails, stops or reports because of
 //! a record's value: a record that is not finite contributes zero. The one exception is an aggregate that is not finite,
-//! [`Error::NonFiniteInput`]: the caller broke the contract before. No error contains a private value. Every comparison is
+//! [`Error::NonFiniteInput`]: in that case the caller has broken the mechanism's contract. No error contains a private value. Every comparison is
 //! written so that NaN fails it.
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,4 @@
-//! Small neural networks with the norm of each example's gradient and weighted sums of these gradients: what clipping needs.
+//! Small neural networks with per-example gradient norms and clipped gradient sums.
 //!
 //! The crate knows nothing of privacy, noise or optimisers. A [`Network`] implements [`dp_losses::Model`]; an engine that
 //! drives this trait trains it privately. A clipped sum costs a few percent more than a plain one.

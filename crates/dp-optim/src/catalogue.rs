@@ -216,7 +216,7 @@ pub fn find(name: &str) -> Option<&'static Entry> {
 }
 
 impl Entry {
-    /// Builds the recipe from the given settings, and for all others from the values recommended for these public numbers.
+    /// Builds the recipe. A setting that is not given has the value that is recommended for these public numbers.
     ///
     /// # Errors
     /// [`Error::Setting`] for a setting that the algorithm does not take, or not in this combination; errors of the recipe.

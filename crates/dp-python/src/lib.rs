@@ -1,5 +1,5 @@
-//! The extension module of the Python package `dp`. What it does is in the crates below; here values are converted, the
-//! interpreter is released, and signals are heard.
+//! The extension module of the Python package `dp`. It converts values, releases the GIL and handles signals; the crates beneath it
+//! do the rest.
 
 mod accounting;
 mod failure;

@@ -2,8 +2,8 @@
 //!
 //! [`Training`] turns a table into a [`ModelFile`]: a released model, its certificate, and the hashes that bind them.
 //! [`verify`] recomputes the guarantee from the file alone. A model contains the encoder for raw records; [`metrics`]
-//! evaluates its predictions. [`RankerTraining`] and [`RankerFile`] are the same for rankers of ranked lists, the module `network`
-//! (feature `networks`) for networks of images. [`steps`] provides noise and certificate for a training that another program
+//! evaluates its predictions. [`RankerTraining`] and [`RankerFile`] do the same for rankers, the module `network` (feature
+//! `networks`) for image classifiers. [`steps`] provides noise and certificate for a training that another program
 //! runs. [`accounting`] answers questions about planned releases. [`report`] and [`protection`] describe the guarantee in
 //! words.
 //!

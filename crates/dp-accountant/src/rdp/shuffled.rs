@@ -4,7 +4,7 @@ use core::cell::OnceCell;
 
 use super::finite_pair::moment_excess;
 use super::pure;
-use crate::shuffled::{Bound, clones, outcomes};
+use crate::shuffled::{clones, outcomes};
 use crate::work;
 
 /// Number of buckets of the number of clones; each is charged as its least, which changes the loss by less than `n^-1/2`.
@@ -42,7 +42,7 @@ struct Law {
 impl Law {
     fn new(epsilon: f64, records: u64) -> Self {
         let records = records.min((MANY_CLONES * epsilon.exp()).ceil() as u64);
-        let (buckets, mut lost) = clones(epsilon, records, BUCKETS, Bound::Upper);
+        let (buckets, mut lost) = clones(epsilon, records, BUCKETS);
         let (mut atoms, mut ends, mut error) = (Vec::new(), Vec::new(), 0.0_f64);
         for (clones, weight) in buckets {
             let first = atoms.len();
@@ -161,7 +161,7 @@ mod tests {
     #[test]
     fn a_grid_of_atoms_is_an_upper_bound() {
         for (epsilon, records) in [(0.3, 100_000), (1.0, 1_000_000), (4.0, 3_000_000)] {
-            let (buckets, lost_clones) = clones(epsilon, records, BUCKETS, Bound::Upper);
+            let (buckets, lost_clones) = clones(epsilon, records, BUCKETS);
             let law = Shuffled::new(epsilon, records);
             for order in [1.01, 2.0, 7.5, 64.0, 1000.0] {
                 let (mut excess, mut lost) = (0.0, lost_clones);

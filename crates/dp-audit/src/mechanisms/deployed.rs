@@ -21,7 +21,7 @@ const LARGEST_DISTANCE: f64 = 9_007_199_254_740_992.0;
 /// The subjects of one mechanism.
 type Subjects = Vec<Box<dyn Subject>>;
 
-/// Normal noise on `dim` coordinates: 0 and D along an axis.
+/// Gaussian noise on `dim` coordinates. The inputs are 0 and the sensitivity times a unit vector.
 ///
 /// # Errors
 /// [`Error::OutOfRange`] for a `dim` of 0 or above 2^24, and events that the accountant rejects.

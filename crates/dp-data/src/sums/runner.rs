@@ -15,7 +15,7 @@ use crate::table::Relation;
 
 /// Starts a *runner*, a program that runs SQL in an engine, and counts the records.
 ///
-/// `command` is split into words as a shell does, and started without one. Each message is a JSON object on one line:
+/// `command` is split by the rules of a shell and started without one. Each message is a JSON object on one line:
 ///
 /// ```text
 /// out  {"dialect": "spark"}                                       once; a name of Dialect::of_id
@@ -25,8 +25,8 @@ use crate::table::Relation;
 /// ```
 ///
 /// A runner answers one statement after the other, and ends when its standard input ends, even within a statement. Its standard error is
-/// that of the caller. Where it ends by itself, names an error as retriable, or gives no answer for the time of `patience`, it is
-/// started again and the statement sent once more, at most twice for a step.
+/// that of the caller. If it exits, reports a retriable error, or does not answer within `patience`, it is restarted and the
+/// statement is sent again, at most twice for a step.
 ///
 /// A table is named by words between points, as `catalogue.schema.table`.
 ///

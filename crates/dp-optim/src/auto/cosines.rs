@@ -13,7 +13,7 @@ pub const MOST_COSINES: u32 = 6;
 /// were worse than two and than four on HIGGS, Bank Marketing and Occupancy, and level with four on Adult.
 pub const COST_OF_A_CURVE: f64 = 0.01;
 /// Factor on it for more than four cosines with delta = 0: the noise of the Laplace ball grows on every coordinate with each feature.
-/// Chosen on six tables; constants chosen with one of them left out lose as much on it (`benches/ACCURACY.md`).
+/// Chosen on six tables. `benches/ACCURACY.md` has the regret of constants chosen on all tables but the tested one.
 const MANY_WHEN_PURE: f64 = 1.0 / 3.0;
 /// Regression: the same for the cosines of all columns together. Fewer than three cosines approximate a line badly.
 pub const COST_OF_CURVES_FOR_NUMBERS: f64 = 0.022;

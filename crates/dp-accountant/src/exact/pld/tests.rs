@@ -246,13 +246,14 @@ fn a_gaussian_by_its_closed_form() {
     }
 }
 
-/// Shuffled answers of few records, by enumeration of clones, choices and answers.
+/// Shuffled answers of few records: the upper end is the pair of clones, by enumeration of clones, choices and answers; the lower one
+/// is randomised response, by enumeration of all answers.
 #[test]
 fn shuffled_answers_by_enumeration() {
     let (e0, records) = (1.0f64, 6u32);
     let choose = |n: u32, k: u32| (1..=k).fold(1.0, |product, i| product * f64::from(n - k + i) / f64::from(i));
     let likely = 1.0 / (1.0 + (-e0).exp());
-    let mut law = std::collections::BTreeMap::<(u32, u32), (f64, f64)>::new();
+    let mut clones_law = std::collections::BTreeMap::<(u32, u32), (f64, f64)>::new();
     for clones in 0..records {
         let clone = (-e0).exp();
         let weight =
@@ -260,19 +261,35 @@ fn shuffled_answers_by_enumeration() {
         for heads in 0..=clones {
             let mass = weight * choose(clones, heads) * 0.5f64.powi(clones as i32);
             for (first, p) in [(1, likely), (0, 1.0 - likely)] {
-                let outcome = law.entry((heads + first, clones + 1)).or_default();
+                let outcome = clones_law.entry((heads + first, clones + 1)).or_default();
                 outcome.0 += mass * p;
                 outcome.1 += mass * (1.0 - p);
             }
         }
     }
-    let law: Vec<(f64, f64)> = law.into_values().collect();
-    for count in 1..=3 {
-        matches_enumeration(
-            &vec![(Leaf::Shuffled { epsilon: e0, records: records.into() }, count)],
-            &vec![law.clone(); count as usize],
-            2e-2,
-        );
+    let mut attained = vec![(0.0, 0.0); records as usize + 1];
+    for answers in 0u32..1 << records {
+        // The first bit is 1 or 0, all others are 0.
+        let lies = (answers >> 1).count_ones();
+        let others = (1.0 - likely).powi(lies as i32) * likely.powi((records - 1 - lies) as i32);
+        let first = if answers & 1 == 1 { (likely, 1.0 - likely) } else { (1.0 - likely, likely) };
+        let of_count = &mut attained[answers.count_ones() as usize];
+        of_count.0 += first.0 * others;
+        of_count.1 += first.1 * others;
+    }
+    let clones_law: Vec<(f64, f64)> = clones_law.into_values().collect();
+    for count in 1..=3u32 {
+        let leaves = vec![(Leaf::Shuffled { epsilon: e0, records: records.into() }, u64::from(count))];
+        let composed = Composed::new(&leaves).unwrap();
+        let all = |law: &[(f64, f64)]| enumerated(&vec![law.to_vec(); count as usize]);
+        let (above, below) = (all(&clones_law), all(&attained));
+        for epsilon in [0.0, 0.1, 0.37, 0.9, 1.6, 2.4] {
+            let (lower, upper) = composed.log_delta(epsilon);
+            let (most, least) = (hockey_stick(&above, epsilon), hockey_stick(&below, epsilon));
+            assert!(most <= upper.exp() + 1e-14 && upper.exp() <= most * 1.02 + 1e-9, "{epsilon}: {upper} {most}");
+            assert!(lower.exp() <= least + 1e-14 && least <= lower.exp() * 1.05 + 1e-5, "{epsilon}: {lower} {least}");
+            assert!(least <= most);
+        }
     }
 }
 
