@@ -2,6 +2,7 @@
 
 import copy
 import hashlib
+import itertools
 import math
 import os
 import pickle
@@ -330,14 +331,17 @@ def test_a_sum_that_cannot_have_been_clipped_ends_the_training(wrong):
 
 def test_a_loader_hands_out_no_batch_before_the_step_on_the_last():
     made = plan()
-    batches = made.batches()
-    for _ in range(3):
-        made._check_last_step()
-        next(batches)
-        made._hand_out()
+    turns = made._turns
+    turns.start(0)
+    for _ in itertools.islice(made.batches(), 3):
+        turns.draw()
+        turns.check_step()
         with pytest.raises(PrivacyError, match="the last batch had no step"):
-            made._check_last_step()
+            turns.check()
         made.add(np.zeros(2))
+        turns.check()
+        with pytest.raises(PrivacyError, match="a step without a batch"):
+            turns.check_step()
 
 
 def test_plans_cannot_be_copied():

@@ -40,14 +40,14 @@ def plan(**arguments):
     return Plan(arguments.pop("records", N), **{**usual, **arguments})
 
 
-def private(made, model=None, mode="hooks", attached=True, dataset=None, **options):
+def private(made, model=None, mode="hooks", attached=True, dataset=None, workers=0, **options):
     """A model, its optimizer, the batches and the loss, as Opacus makes them."""
     model = network() if model is None else model
     made_by_opacus = PrivacyEngine().make_private(
         module=model,
         optimizer=torch.optim.SGD(model.parameters(), lr=0.5),
         criterion=nn.CrossEntropyLoss(),
-        data_loader=loader(made, dataset or data()),
+        data_loader=loader(made, dataset or data(), num_workers=workers),
         noise_multiplier=made.noise_multiplier,
         max_grad_norm=made.max_grad_norm,
         poisson_sampling=False,
@@ -132,7 +132,8 @@ def test_last_digits_tell_the_sum_under_the_noise_of_torch_and_not_under_ours():
     def shares(attached):
         found = []
         for total in (0.0, 1.0):
-            made = plan(epsilon=None, noise_multiplier=1.0)
+            # Noise of about one, and a clipping norm that admits the sum.
+            made = plan(epsilon=None, noise_multiplier=0.1, max_grad_norm=10.0)
             _, optimizer, batches, _ = private(made, nn.Sequential(nn.Linear(100_000, 2)), attached=attached)
             next(iter(batches.batch_sampler))
             for parameter in optimizer.params:
@@ -254,6 +255,194 @@ def test_batches_that_memory_does_not_hold_cannot_be_omitted(workers):
     assert made.steps_left == 60 - taken > 0
 
 
+def parts_of(optimizer, batches, size=16):
+    return BatchMemoryManager(data_loader=batches, max_physical_batch_size=size, optimizer=optimizer)
+
+
+@pytest.mark.parametrize(("mode", "workers"), [("hooks", 0), ("hooks", 2), ("ghost", 0)])
+def test_parts_of_batches_are_trained_and_certified(mode, workers):
+    made = plan(epochs=2)
+    model, optimizer, batches, loss = private(made, mode=mode, workers=workers)
+    for _ in range(2):
+        with parts_of(optimizer, batches) as parts:
+            train(model, optimizer, parts, loss)
+    release = finish(made, model)
+    assert release.steps_taken == 24 and release.verify(weights(model))[0] <= 8.0
+
+
+@pytest.mark.parametrize(("mode", "workers"), [("hooks", 0), ("hooks", 2), ("ghost", 0)])
+# The first part of a batch, one between, the last one, and whole batches.
+@pytest.mark.parametrize(("size", "omitted"), [(40, 0), (40, 1), (40, -1), (1000, 0)])
+def test_parts_and_batches_that_memory_does_not_hold_cannot_be_omitted(mode, workers, size, omitted):
+    made = plan(epochs=2)
+    model, optimizer, batches, loss = private(made, mode=mode, workers=workers)
+    has_failed = False
+    with parts_of(optimizer, batches, size) as parts, pytest.raises(PrivacyError, match="had no step") as caught:
+        place = 0
+        for inputs, targets in parts:
+            # As its signal says.
+            is_last = not optimizer._step_skip_queue[0]
+            fails = not has_failed and (is_last if omitted == -1 else place == omitted)
+            place = 0 if is_last else place + 1
+            if fails:
+                has_failed = True
+                continue
+            optimizer.zero_grad()
+            loss(model(inputs), targets).backward()
+            optimizer.step()
+    assert caught.value.code == "privacy.steps" and made.steps_left > 0
+    # Neither another loop nor a certificate.
+    for more in (lambda: next(iter(batches)), lambda: finish(made, model)):
+        with pytest.raises(PrivacyError):
+            more()
+
+
+def test_a_batch_whose_parts_were_not_all_handed_out_has_no_step():
+    made = plan()
+    model, optimizer, batches, loss = private(made)
+
+    def step(inputs, targets):
+        optimizer.zero_grad()
+        loss(model(inputs), targets).backward()
+        optimizer.step()
+
+    with parts_of(optimizer, batches) as parts, pytest.raises(PrivacyError, match="a part of a batch had no step"):
+        for i, part in enumerate(parts):
+            if i == 1:
+                continue
+            step(*part)
+    step(*part)
+    with pytest.raises(PrivacyError, match="lacks the parts that were not handed out"):
+        step(*part)
+    assert made.steps_left == 60
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_a_part_is_tried_again(mode):
+    made = plan(epochs=1)
+    model, optimizer, batches, loss = private(made, mode=mode)
+    with parts_of(optimizer, batches) as parts:
+        for inputs, targets in parts:
+            # The first try ends with an error before the step.
+            for _ in range(2):
+                optimizer.zero_grad()
+                loss(model(inputs), targets).backward()
+            optimizer.step()
+    assert finish(made, model).steps_taken == 12
+
+
+@pytest.mark.parametrize("mode", ["hooks", "ghost"])
+def test_no_record_is_in_a_sum_twice_after_a_step_that_ended_with_an_error(mode, monkeypatch):
+    def full(*arguments, **options):
+        raise torch.OutOfMemoryError("out of memory")
+
+    for size, is_survived in ((1000, True), (16, False)):
+        made = plan(epochs=1)
+        model, optimizer, batches, loss = private(made, mode=mode)
+        with parts_of(optimizer, batches, size) as parts:
+            for inputs, targets in parts:
+                optimizer.zero_grad()
+                loss(model(inputs), targets).backward()
+                if not optimizer._step_skip_queue[0]:
+                    break
+                optimizer.step()
+            sums = [None if one.summed_grad is None else one.summed_grad.clone() for one in optimizer.params]
+            with monkeypatch.context() as patched, pytest.raises(torch.OutOfMemoryError):
+                patched.setattr("dp.torch.torch.empty_like", full)
+                optimizer.step()
+            if is_survived:
+                assert sums == [one.summed_grad for one in optimizer.params] == [None] * 4
+                optimizer.zero_grad()
+                loss(model(inputs), targets).backward()
+                optimizer.step()
+                assert made.steps_left == 11
+            else:
+                with pytest.raises(PrivacyError, match="a step on a part of a batch ended with an error"):
+                    optimizer.step()
+                assert made.steps_left == 12
+
+
+def test_several_backward_passes_for_a_part_are_refused():
+    made = plan()
+    model, optimizer, batches, loss = private(made)
+    with parts_of(optimizer, batches) as parts, pytest.raises(PrivacyError, match="2 backward passes"):
+        for inputs, targets in parts:
+            for _ in range(2):
+                loss(model(inputs), targets).backward()
+            optimizer.step()
+    assert made.steps_left == 60
+
+
+def test_norms_of_another_backward_pass_are_refused(monkeypatch):
+    made = plan()
+    model, optimizer, batches, loss = private(made, mode="ghost")
+    disable = model.disable_hooks
+
+    def full():
+        disable()
+        raise torch.OutOfMemoryError("out of memory")
+
+    inputs, targets = next(iter(batches))
+    with monkeypatch.context() as patched, pytest.raises(torch.OutOfMemoryError):
+        patched.setattr(model, "disable_hooks", full)
+        loss(model(inputs), targets).backward()
+    # Opacus goes on without its hooks, by the norms of the first pass.
+    optimizer.zero_grad()
+    loss(model(inputs), targets).backward()
+    with pytest.raises(PrivacyError, match="by the norms of another backward pass"):
+        optimizer.step()
+    model.enable_hooks()
+    loss(model(inputs), targets).backward()
+    optimizer.step()
+    assert made.steps_left == 59
+
+
+@pytest.mark.parametrize("in_parts", [False, True])
+@pytest.mark.parametrize("workers", [0, 2])
+def test_several_steps_on_a_batch_are_refused(workers, in_parts):
+    made = plan()
+    model, optimizer, batches, loss = private(made, workers=workers)
+    with parts_of(optimizer, batches, 1000) as whole, pytest.raises(PrivacyError, match=r"without a batch|had several steps"):
+        for inputs, targets in whole if in_parts else batches:
+            for _ in range(2):
+                optimizer.zero_grad()
+                loss(model(inputs), targets).backward()
+                optimizer.step()
+    if in_parts and workers:
+        with pytest.raises(PrivacyError, match="other steps than one each"):
+            finish(made, model)
+    else:
+        assert finish(made, model).steps_taken == 1
+
+
+def test_an_epoch_of_parts_that_were_drawn_ahead_must_be_finished():
+    made = plan()
+    model, optimizer, batches, loss = private(made, workers=2)
+    with parts_of(optimizer, batches, 1000) as parts:
+        for inputs, targets in parts:
+            optimizer.zero_grad()
+            loss(model(inputs), targets).backward()
+            optimizer.step()
+            break
+    for more in (lambda: next(iter(batches)), lambda: finish(made, model)):
+        with pytest.raises(PrivacyError, match="batches that were drawn had no step"):
+            more()
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_a_batch_that_could_not_be_loaded_is_not_omitted(workers):
+    made = plan()
+    model, *_ = private(made)
+
+    def collate(records):
+        raise OSError("no such file")
+
+    with pytest.raises(OSError, match="no such file"):
+        next(iter(loader(made, data(), collate_fn=collate, num_workers=workers)))
+    with pytest.raises(PrivacyError, match="had no step"):
+        finish(made, model)
+
+
 def test_a_device_without_memory_for_the_noise_ends_the_step_before_it_is_drawn(monkeypatch):
     made = plan()
     model, optimizer, batches, loss = private(made)
@@ -333,6 +522,15 @@ def test_a_norm_that_grows_is_refused():
     with pytest.raises(PrivacyError, match=r"clips to 1.5"):
         train(model, optimizer, batches, loss)
     assert made.steps_left == 60
+
+
+def test_a_norm_of_ghost_clipping_that_grew_is_refused():
+    made = plan(epochs=1)
+    model, optimizer, batches, loss = private(made, mode="ghost")
+    model.max_grad_norm = 50.0
+    train(model, optimizer, batches, loss)
+    with pytest.raises(PrivacyError, match=r"the model clips to 50.0; expected max_grad_norm=1.0"):
+        finish(made, model)
 
 
 def test_gradients_that_are_refused():

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 
 from dp import _arguments, _dp, _fits
 from dp._output import write_new
+from dp._turns import Turns
 from dp.errors import DpError, PrivacyError, VerificationError
 
 __all__ = ["Plan", "Release", "load", "weights_sha256"]
@@ -111,8 +112,7 @@ class Plan:
         self._steps = _dp.NoisySteps.start(options)
         self._process = _fits.process()
         self._attached: Any = None
-        # The steps left when the last batch of a loader was handed out.
-        self._left_at_batch: int | None = None
+        self._turns = Turns(lambda: self.steps_left)
 
     def __reduce__(self) -> Any:
         raise TypeError("a plan holds the state of its noise, which must not exist twice: it cannot be copied or pickled")
@@ -142,15 +142,6 @@ class Plan:
     def steps_left(self) -> int:
         """The number of steps that were not taken yet."""
         return self._steps.left
-
-    def _hand_out(self) -> None:
-        self._left_at_batch = self.steps_left
-
-    def _check_last_step(self) -> None:
-        if self.steps_left == self._left_at_batch:
-            message = "the last batch had no step: which batches are omitted may depend on records"
-            expected = "one step on each batch: BatchMemoryManager splits those that memory does not hold"
-            raise PrivacyError(message, "privacy.steps", "loader", expected)
 
     def batches(self) -> Iterator[NDArray[np.int64]]:
         """Yields the batches of an epoch, or those that are left: positions of records, in no particular order.

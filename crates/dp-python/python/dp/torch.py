@@ -52,6 +52,7 @@ def attach(optimizer: Any, plan: Plan) -> None:
         PrivacyError: for a plan that has an optimizer, and a larger clipping norm than the plan's.
     """
     kind = type(optimizer)
+    is_ghost = kind.__name__ == _OPTIMIZERS[1]
     if kind.__name__ not in _OPTIMIZERS or kind.__module__.split(".")[0] != "opacus":
         raise DpError(
             f"optimizer is a {kind.__name__}",
@@ -63,27 +64,86 @@ def attach(optimizer: Any, plan: Plan) -> None:
     if plan._attached is not None:
         message = "the plan has an optimizer already: the gradient of a record would have two parts, clipped by themselves"
         raise PrivacyError(message, "privacy.steps", "plan", "one optimizer for all parameters")
-    _check_norm(optimizer, plan)
+    _check_norm("optimizer", optimizer.max_grad_norm, plan)
     for i, parameter in enumerate(optimizer.params):
         if not parameter.dtype.is_floating_point:
             raise DpError(f"parameter {i} is of type {parameter.dtype}", "usage.value", "optimizer", "floating-point numbers")
     plan._attached = optimizer
     # By which Opacus divides the noisy sum.
     optimizer.expected_batch_size = plan.mean_batch_size
+    is_torn = False
+    norms, are_fresh = _norms(optimizer), True
+
+    def zero_grad(optimizer: Any, set_to_none: bool = False) -> None:
+        # Ghost clipping computes norms, calls this and goes back a second time.
+        nonlocal norms, are_fresh
+        before, norms = norms, _norms(optimizer)
+        are_fresh = all(one is None or one is not other for one, other in zip(before, norms))
+        kind.zero_grad(optimizer, set_to_none)
 
     def add_noise(optimizer: Any) -> None:
-        _check_norm(optimizer, plan)
+        _check_norm("optimizer", optimizer.max_grad_norm, plan)
         _add_noise(optimizer, plan)
 
-    optimizer.add_noise = MethodType(add_noise, optimizer)
+    def signal_skip_step(optimizer: Any, do_skip: bool = True) -> None:
+        # `BatchMemoryManager` draws a part of a batch.
+        plan._turns.draw_part(len(optimizer._step_skip_queue))
+        kind.signal_skip_step(optimizer, do_skip)
+
+    def pre_step(optimizer: Any, closure: Any = None) -> Any:
+        nonlocal is_torn
+        signals, has_parts, left = list(optimizer._step_skip_queue), optimizer._is_last_step_skipped, plan.steps_left
+        _check_parts(optimizer, is_torn)
+        if is_ghost and not are_fresh:
+            message = "Opacus clipped by the norms of another backward pass, which ended with an error"
+            raise PrivacyError(message, "privacy.steps", "optimizer", "a training from the start, with a new plan")
+        try:
+            return kind.pre_step(optimizer, closure)
+        except BaseException:
+            if plan.steps_left == left:
+                # The step can be tried again, unless it left some of its gradients in the sum of the parts before it.
+                optimizer._step_skip_queue[:] = signals
+                is_torn = has_parts
+                if not has_parts:
+                    _forget_sums(optimizer)
+            raise
+
+    for method in (add_noise, signal_skip_step, pre_step, zero_grad):
+        setattr(optimizer, method.__name__, MethodType(method, optimizer))
 
 
-def _check_norm(optimizer: Any, plan: Plan) -> None:
-    norm = optimizer.max_grad_norm
+def _check_norm(owner: str, norm: float, plan: Plan) -> None:
     if not norm <= plan.max_grad_norm:
-        message = f"the optimizer clips to {norm!r}"
+        message = f"the {owner} clips to {norm!r}"
         expected = f"max_grad_norm={plan.max_grad_norm!r}, as the plan says, or less"
         raise PrivacyError(message, "privacy.steps", "max_grad_norm", expected)
+
+
+def _check_parts(optimizer: Any, is_torn: bool) -> None:
+    """Checks that a step adds each record of a batch to its sum once."""
+    if is_torn:
+        message = "a step on a part of a batch ended with an error: its sum may hold a part of its gradients"
+        raise PrivacyError(message, "privacy.steps", "optimizer", "a training from the start, with a new plan")
+    if optimizer._is_last_step_skipped and not optimizer._step_skip_queue:
+        message = "the sum of a batch lacks the parts that were not handed out"
+        raise PrivacyError(message, "privacy.steps", "optimizer", "a training from the start, with a new plan")
+    kept = [getattr(parameter, "grad_sample", None) for parameter in optimizer.params]
+    passes = max((len(one) for one in kept if isinstance(one, list)), default=1)
+    if passes != 1:
+        # Opacus would also divide by their number, which may tell the size of the batch.
+        message = f"{passes} backward passes were made for one step"
+        expected = "one for each batch: BatchMemoryManager splits large ones"
+        raise PrivacyError(message, "privacy.steps", "optimizer", expected)
+
+
+def _norms(optimizer: Any) -> list[Any]:
+    """Returns the norms by which ghost clipping clips."""
+    return [getattr(parameter, "_norm_sample", None) for parameter in optimizer.params]
+
+
+def _forget_sums(optimizer: Any) -> None:
+    for parameter in optimizer.params:
+        parameter.summed_grad = None
 
 
 def _add_noise(optimizer: Any, plan: Plan) -> None:
@@ -97,11 +157,7 @@ def _add_noise(optimizer: Any, plan: Plan) -> None:
         if getattr(total, "_processed", False):
             message = f"the gradient of parameter {i} has noise already"
             raise PrivacyError(message, "privacy.steps", f"params[{i}]", "zero_grad() before each backward pass")
-    if optimizer.accumulated_iterations != 1:
-        # Opacus would also divide by their number, which may tell the size of the batch.
-        message = f"{optimizer.accumulated_iterations} backward passes were made for one step"
-        expected = "one for each batch: BatchMemoryManager splits large ones"
-        raise PrivacyError(message, "privacy.steps", "optimizer", expected)
+    plan._turns.check_step()
     # Numbers of fewer digits are represented exactly; what is rounded to them afterwards has noise already.
     kind = np.float64 if all(total.dtype == torch.float64 for total in sums) else np.float32
     flat = np.empty(sum(total.numel() for total in sums), dtype=kind)
@@ -123,12 +179,12 @@ def loader(plan: Plan, dataset: Any, *, collate_fn: Callable[[list[Any]], Any] |
 
     An empty batch is made of tensors without rows. Further ``options`` are those of ``DataLoader``.
 
-    Each batch must have its step before the next one: which batches are omitted, for example because memory does not hold them,
-    may depend on records.
+    Each batch must have its step before the next one, also in parts: which batches are omitted, for example because memory does
+    not hold them, may depend on records.
 
     Raises:
         DpError: for a data set of another size, and options that say how batches are made; PrivacyError, on the way to the next
-            batch or epoch, and by :func:`finish`, if the last one had no step.
+            part, batch or epoch, and by :func:`finish`, if the last one had no step.
     """
     if len(dataset) != plan.records:
         message = f"the data set has {len(dataset)} records"
@@ -137,7 +193,7 @@ def loader(plan: Plan, dataset: Any, *, collate_fn: Callable[[list[Any]], Any] |
         if name in options:
             raise DpError(f"{name} is given beside a plan", "usage.conflict", name, "nothing: the plan makes the batches")
     collate = _Collate(dataset, collate_fn or default_collate)
-    return _Loader(plan, dataset, batch_sampler=_Batches(plan), collate_fn=collate, **options)
+    return _Loader(plan, dataset, collate_fn=collate, **options)
 
 
 class _Loader(DataLoader):  # type: ignore[misc]
@@ -145,29 +201,39 @@ class _Loader(DataLoader):  # type: ignore[misc]
 
     def __init__(self, plan: Plan, dataset: Any, **options: Any) -> None:
         self._plan = plan
-        super().__init__(dataset, **options)
+        batches = _Batches(plan)
+        super().__init__(dataset, batch_sampler=batches, **options)
+        batches.ahead = self.num_workers * (self.prefetch_factor or 0)
 
     def __iter__(self) -> Iterator[Any]:
-        # Also after a loop that an error ended.
-        self._plan._check_last_step()
         for batch in super().__iter__():
-            self._plan._hand_out()
+            self._plan._turns.hand_out()
             yield batch
-            self._plan._check_last_step()
+            self._plan._turns.check()
 
 
 class _Batches:
-    """The batches of an epoch."""
+    """The batches of an epoch, also for `BatchMemoryManager`, which splits them.
+
+    Without workers each is drawn after the step on the last one. Workers draw ``ahead`` parts before they are handed out.
+    """
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
+        self.ahead = 0
 
     def __len__(self) -> int:
         return self._plan.steps_per_epoch
 
     def __iter__(self) -> Iterator[list[int]]:
+        turns = self._plan._turns
+        # Also after a loop that an error ended.
+        turns.start(self.ahead)
         for batch in self._plan.batches():
+            turns.draw()
             yield batch.tolist()
+            if not self.ahead:
+                turns.check()
 
 
 class _Collate:
@@ -201,13 +267,15 @@ def finish(plan: Plan, model: Any) -> Release:
     Frozen parameters and buffers were not trained with noise: the certificate names them as public.
 
     Raises:
-        DpError: for a model with other parameters than the optimizer's; PrivacyError if the training has ended already, or the
-            last batch of the loader had no step.
+        DpError: for a model with other parameters than the optimizer's; PrivacyError if the training has ended already, a batch
+            of the loader had no step, or the model clips to a larger norm than the plan's.
     """
-    plan._check_last_step()
+    plan._turns.check()
     optimizer = plan._attached
     if optimizer is None:
         raise DpError("the plan has no optimizer", "usage.missing", "plan", "attach(optimizer, plan) before the first step")
+    # By which ghost clipping clips.
+    _check_norm("model", getattr(model, "max_grad_norm", optimizer.max_grad_norm), plan)
     trained = {id(parameter) for parameter in optimizer.params}
     module = _unwrapped(model)
     named = dict(module.named_parameters(remove_duplicate=False))
