@@ -1,6 +1,8 @@
 """Questions to the accountant: against its own program's answers, arrays, and everything that is refused."""
 
+import copy
 import json
+import pickle
 import signal
 import threading
 import time
@@ -213,6 +215,13 @@ def test_a_guarantee_has_a_meaning_and_a_curve():
     assert min(curves[1].false_positive_rate + curves[1].false_negative_rate) >= 1.0 - meanings[1].advantage
     assert meanings[1].advantage == pytest.approx(0.09948, abs=1e-4)
     assert refused(answer.trade_off, points=1).field == "points"
+
+
+def test_answers_can_be_copied():
+    answer = accounting.dpsgd(noise_multiplier=[1.0, 1.1], sampling_rate=0.01, steps=100, delta=1e-6)
+    for again in (copy.deepcopy(answer), pickle.loads(pickle.dumps(answer))):
+        assert np.array_equal(again.epsilon, answer.epsilon) and again.meaning() == answer.meaning()
+        assert np.array_equal(again.trade_off(3)[1].false_negative_rate, answer.trade_off(3)[1].false_negative_rate)
 
 
 def test_files_that_are_no_models_are_refused(tmp_path):

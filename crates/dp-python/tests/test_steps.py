@@ -177,6 +177,7 @@ def test_steps_without_a_batch_or_a_plan_are_refused():
         (np.zeros(3, dtype=object), "object"),
         ("text", "<U4"),
         (None, "object"),
+        ([[1.0], [1.0, 2.0]], "a list that numpy cannot read"),
     ],
 )
 def test_sums_that_are_refused(total, message):
@@ -221,7 +222,8 @@ def test_sums_of_any_layout():
         ({"noise_multiplier": 1.0}, "epsilon", "both given"),
         ({"epsilon": None, "noise_multiplier": 0.0}, "noise_multiplier", "noise multiplier"),
         ({"epsilon": None, "noise_multiplier": math.inf}, "noise_multiplier", "noise multiplier"),
-        ({"delta": 0.0}, None, "delta > 0"),
+        ({"delta": 0.0}, "delta", "delta > 0"),
+        ({"delta": 0, "epsilon": None, "noise_multiplier": 1.0}, "delta", "delta > 0"),
         ({"delta": 1.0}, "delta", "delta"),
         ({"delta": None}, "delta", "delta is missing"),
         ({"adjacency": "swap"}, "adjacency", "'replace-one'"),
@@ -275,6 +277,12 @@ def test_files_go_to_the_program_and_back(program, tmp_path):
     edited.write_text("{}")
     with pytest.raises(VerificationError):
         steps.load(edited)
+
+
+def test_certificates_can_be_copied():
+    release = plan().finish(WEIGHTS, clipped_by="mine 1.0")
+    for again in (copy.copy(release), copy.deepcopy(release), pickle.loads(pickle.dumps(release))):
+        assert again.verify(WEIGHTS) == release.verify() and again.certificate == release.certificate
 
 
 def test_another_reader_says_what_the_file_holds(tmp_path):

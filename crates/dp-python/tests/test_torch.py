@@ -566,6 +566,17 @@ def test_several_backward_passes_for_one_step_are_refused():
     assert made.steps_left == 60
 
 
+def test_tensors_that_numpy_cannot_read_are_refused():
+    made = plan()
+    next(made.batches())
+    for total in (torch.zeros(3, requires_grad=True), torch.zeros(3, dtype=torch.bfloat16)):
+        with pytest.raises(DpError, match="a Tensor that numpy cannot read") as caught:
+            made.add(total)
+        assert caught.value.field == "total"
+        assert made.steps_left == 60
+    assert made.add(total.detach().cpu().float()).shape == (3,)
+
+
 def test_more_steps_than_batches_are_refused():
     made = plan()
     model, optimizer, batches, loss = private(made)

@@ -151,7 +151,7 @@ class Answer:
     """The neighbouring relation: ``add-remove``, ``replace-one`` or ``change-list-labels``."""
     n_public: bool
     """True if the number of records is public."""
-    _questions: _dp.Questions = field(repr=False)
+    _asked: tuple[Any, ...] = field(repr=False)
     _shape: tuple[int, ...] = field(repr=False)
 
     def meaning(self) -> Meaning | list[Meaning]:
@@ -161,7 +161,7 @@ class Answer:
         Where both answers are equally likely beforehand, a guess is right with probability at most 0.55.
         """
         found = []
-        for text, sentences in self._questions.meaning():
+        for text, sentences in _dp.Questions(*self._asked).meaning():
             members = json.loads(text)
             rates = {rate["false_positive_rate"]: rate["at_most"] for rate in members["true_positive_rates"]}
             found.append(Meaning(members["advantage"], rates, sentences))
@@ -178,7 +178,8 @@ class Answer:
         """
         if isinstance(points, bool) or not isinstance(points, (int, np.integer)) or not 2 <= points <= _MOST_POINTS:
             raise DpError(f"points is {points!r}", "usage.value", "points", f"a whole number from 2 to {_MOST_POINTS}")
-        found = [Curve(np.array(type_one), np.array(type_two)) for type_one, type_two in self._questions.trade_off(points)]
+        curves = _dp.Questions(*self._asked).trade_off(points)
+        found = [Curve(np.array(type_one), np.array(type_two)) for type_one, type_two in curves]
         return found[0] if self._shape == () else found
 
 
@@ -264,8 +265,8 @@ def _answer(
     }
     floats = {name: array for name, array in flat.items() if name not in _COUNTS}
     counts = {name: array for name, array in flat.items() if name in _COUNTS}
-    questions = _dp.Questions(job, event, floats, counts, words, shape)
-    found = {"solved": "", "adjacency": "", "n_public": True, **questions.answer()}
+    asked = (job, event, floats, counts, words, shape)
+    found = {"solved": "", "adjacency": "", "n_public": True, **_dp.Questions(*asked).answer()}
 
     def shaped(name: str) -> Any:
         values = found.get(name)
@@ -277,7 +278,7 @@ def _answer(
         return array.item() if shape == () else array
 
     members = {name: shaped(name) for name in Answer.__dataclass_fields__ if not name.startswith("_")}
-    return Answer(**members, _questions=questions, _shape=shape)
+    return Answer(**members, _asked=asked, _shape=shape)
 
 
 def dpsgd(

@@ -92,6 +92,8 @@ class Plan:
         for name, value in (("records", records), ("batch_size", batch_size), ("steps", steps), ("epochs", epochs)):
             if value is not None and (isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1):
                 raise DpError(f"{name} is {value!r}", "usage.value", name, "a whole number of at least 1")
+        if delta == 0:
+            raise DpError("Gaussian noise needs delta > 0", "usage.value", "delta", "a number above 0, far below 1 / records")
         self.records, self.batch_size = int(records), int(batch_size)
         self.steps_per_epoch = -(-self.records // self.batch_size)
         self.max_grad_norm = max_grad_norm
@@ -170,7 +172,12 @@ class Plan:
             DpError: for a sum that is not usable; PrivacyError for a step without a batch, or one that was not planned, and for
                 a sum that is not finite or is longer than the clipping norm times the largest batch, which ends the training.
         """
-        array = np.asarray(total)
+        try:
+            array = np.asarray(total)
+        except (TypeError, ValueError, RuntimeError):
+            message = f"the sum is a {type(total).__name__} that numpy cannot read"
+            expected = "an array of float32 or float64"
+            raise DpError(message, "usage.value", "total", expected, "of a tensor: total.detach().cpu().float()") from None
         if array.dtype not in (np.float32, np.float64):
             raise DpError(f"the sum is of type {array.dtype}", "usage.value", "total", "numbers of float32 or float64")
         if array.size == 0:
@@ -209,6 +216,9 @@ class Release:
 
     def __init__(self, released: _dp.Release) -> None:
         self._released = released
+
+    def __reduce__(self) -> Any:
+        return _parsed, (self._released.text().encode(),)
 
     @property
     def certificate(self) -> dict[str, Any]:
@@ -263,7 +273,11 @@ def load(path: str | os.PathLike[str]) -> Release:
     Raises:
         VerificationError: for another file, or one whose seals are broken.
     """
-    return Release(_dp.Release.parse(Path(path).read_bytes()))
+    return _parsed(Path(path).read_bytes())
+
+
+def _parsed(content: bytes) -> Release:
+    return Release(_dp.Release.parse(content))
 
 
 def weights_sha256(weights: Mapping[str, Any]) -> str:
