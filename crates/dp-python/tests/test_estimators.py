@@ -12,6 +12,7 @@ import sys
 import threading
 import warnings
 import weakref
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -427,6 +428,31 @@ def test_a_pipeline_of_scikit_learn_predicts_the_same(people):
             logistic(**functions).fit(frame, y).as_sklearn()
 
 
+def test_a_pipeline_reads_categories_that_are_numbers_and_booleans():
+    rng = np.random.default_rng(2)
+    cells = {
+        "ward": (rng.integers(1, 4, 3000), [1, 2, 3]),
+        "dose": (rng.choice([0.5, 1.0, 2.5], 3000), [0.5, 1, 2.5]),
+        "member": (rng.choice([True, False], 3000).astype(object), [False, True]),
+        "name": (rng.choice(["a", "b"], 3000), ["a", "b"]),
+    }
+    frame = pandas.DataFrame({name: values for name, (values, _) in cells.items()})
+    y = ((frame["ward"] == 2) | (frame["member"] & (frame["dose"] == 1.0))).astype(int)
+    bounds = {name: categories for name, (_, categories) in cells.items()}
+    estimator = DPLogisticRegression(3.0, 1e-6, bounds=bounds, classes=[0, 1], curves="none").fit(frame, y)
+    plain = pickle.loads(pickle.dumps(estimator.as_sklearn()))
+    assert set(estimator.predict(frame)) == {0, 1}
+    for same in (frame, frame.convert_dtypes(), frame.astype({"ward": "category", "dose": object})):
+        assert np.array_equal(plain.predict(same), estimator.predict(same))
+    for strange in ({"ward": 4}, {"member": None}):
+        with pytest.raises(ValueError, match="unknown categories"):
+            plain.predict(frame.head(3).assign(**strange))
+    X = frame[["ward", "dose"]].to_numpy()
+    bounds = {"x0": [1, 2, 3], "x1": [0.5, 1, 2.5]}
+    estimator = DPLogisticRegression(3.0, 1e-6, bounds=bounds, classes=[0, 1], curves="none").fit(X, y)
+    assert np.array_equal(estimator.as_sklearn().predict(X), estimator.predict(X))
+
+
 # What is refused -------------------------------------------------------------------------------------------------------
 
 
@@ -456,6 +482,12 @@ def test_a_pipeline_of_scikit_learn_predicts_the_same(people):
         ({"classes": None}, "add classes=[0, 1]"),
         ({"classes": "all"}, "a list of classes, or 'from-y'"),
         ({"classes": [1]}, "two classes or more"),
+        ({"classes": [None, 1]}, "a list of classes of one type"),
+        ({"classes": [[0], [1, 2]]}, "a list of classes of one type"),
+        ({"classes": [0.0, float("nan")]}, "none of them missing"),
+        ({"classes": ["0", "1"]}, "the classes are texts, and those of y are not"),
+        ({"curves": np.array([1, 2])}, "'auto', 'none', or a number of cosines"),
+        ({"curves": [1, 2]}, "'auto', 'none', or a number of cosines"),
         ({"classes": [0, 0]}, "classes that differ"),
         ({"classes": [0, 2]}, "a label in column `y` is of no declared class"),
         ({"algorithm": "dp-magic"}, "there is no algorithm"),
@@ -511,6 +543,43 @@ def test_data_that_are_refused():
         of_numbers(classes="from-y").fit(X, np.zeros(len(X)))
     with pytest.raises(NotFittedError):
         of_numbers().predict(X)
+
+
+@pytest.mark.parametrize("dtype", ["object", "str", "string", "category"])
+@pytest.mark.parametrize("missing", [None, float("nan")])
+def test_labels_that_are_missing_are_refused(dtype, missing):
+    X, y = numbers()
+    labels = pandas.Series(np.where(y, "a", "b"), dtype=object)
+    labels[3] = missing
+    estimator = of_numbers(classes=["a", "b"])
+    with pytest.raises(DataError, match="missing values, first in row 3") as caught:
+        estimator.fit(X, labels.astype(dtype))
+    assert caught.value.code == "label.missing" and caught.value.field == "y"
+    with pytest.raises(DataError, match="missing values, first in row 3"):
+        DPRidge(3.0, bounds=(-1, 1), y_bounds=(0, 1)).fit(X, np.array([0.0, 1.0, 0.5, missing] * 750, dtype=object))
+    # Nothing was spent.
+    estimator.fit(X, labels.fillna("a"))
+
+
+def test_classes_of_another_type_than_y_are_refused():
+    X, y = numbers()
+    for classes, labels in ((["0", "1"], y), ([0, 1], y.astype(str)), ([0, 1], y.astype(str).astype(object))):
+        estimator = of_numbers(classes=classes)
+        with pytest.raises(DpError, match="expected classes of the type of y") as caught:
+            estimator.fit(X, labels)
+        assert caught.value.field == "classes"
+    assert set(estimator.set_params(classes=["0", "1"]).fit(X, labels).predict(X)) == {"0", "1"}
+
+
+def test_the_width_of_a_hinge_is_a_number_of_any_type():
+    X, y = numbers()
+    for width in (1, 0.2, np.float64(0.2), np.float32(0.5), np.int64(1), Fraction(1, 4)):
+        model = DPLinearSVC(3.0, 1e-6, bounds=(-1, 1), classes=[0, 1], width=width).fit(X, y)
+        assert model.model_.loss == f"huber-svm:{float(width)!r}".removesuffix(".0")
+    for width in (0, -1, "a", True, math.nan, np.zeros(2)):
+        with pytest.raises(DpError, match="width is") as caught:
+            DPLinearSVC(3.0, 1e-6, bounds=(-1, 1), classes=[0, 1], width=width).fit(X, y)
+        assert caught.value.field == "width"
 
 
 def test_frames_that_are_refused(people):

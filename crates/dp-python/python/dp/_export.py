@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.compose import ColumnTransformer, TransformedTargetRegressor
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.model_selection import FixedThresholdClassifier
@@ -14,6 +15,7 @@ from sklearn.preprocessing import FunctionTransformer, MinMaxScaler, Normalizer,
 from sklearn.svm import LinearSVC
 
 from dp._certified import numbered
+from dp._schema import is_missing, text_of
 from dp.errors import DpError
 
 
@@ -27,6 +29,22 @@ def _refused(what: str) -> DpError:
     )
 
 
+def texts_of(columns: Any) -> NDArray[Any]:
+    """Returns the cells of columns as the texts of a table; missing ones stay as they are."""
+    cells = np.asarray(columns, dtype=object)
+    texts = [cell if is_missing(cell) else text_of(cell) for cell in cells.ravel().tolist()]
+    return np.array(texts, dtype=object).reshape(cells.shape)
+
+
+def _may_be_other(text: str) -> bool:
+    """Returns whether a text may stand for a number or a Boolean."""
+    try:
+        float(text)
+    except ValueError:
+        return text in ("false", "true")
+    return True
+
+
 def _transformer(column: dict[str, Any], encoding: dict[str, Any]) -> Any:
     """Returns the fitted transformer of a column; None for one that has no feature."""
     kind = column["kind"]
@@ -36,7 +54,10 @@ def _transformer(column: dict[str, Any], encoding: dict[str, Any]) -> Any:
         if kind["on_unknown"] == "other":
             raise _refused(f"column `{column['name']}`")
         texts = np.array(kind["categories"], dtype=object).reshape(-1, 1)
-        return OneHotEncoder(categories=[texts[:, 0]], sparse_output=False).fit(texts)
+        encoder = ("categories", OneHotEncoder(categories=[texts[:, 0]], sparse_output=False))
+        # Numbers and Booleans are categories by their texts.
+        of_texts = [("texts", FunctionTransformer(texts_of))] if any(map(_may_be_other, kind["categories"])) else []
+        return Pipeline([*of_texts, encoder]).fit(texts)
     if kind["type"] == "indicator":
         low, high, ends = 0.0, 1.0, (0, 1)
     else:
@@ -112,12 +133,12 @@ def _at_threshold(classifier: Any, threshold: float) -> Any:
 
 def _fit(columns: Any, transformers: list[Any], estimator: Any, place: dict[str, int]) -> None:
     """Fits the columns on made-up rows, so that each transformer learns what it knows already."""
-    rows = max([2, *(len(one.categories_[0]) for _, one, _ in transformers if isinstance(one, OneHotEncoder))])
+    rows = max([2, *(len(one[-1].categories_[0]) for _, one, _ in transformers if isinstance(one, Pipeline))])
     values: dict[Any, Any] = {name: np.zeros(rows) for name in place}
     for _, transformer, selected in transformers:
         source = selected[0] if isinstance(selected[0], str) else list(place)[selected[0]]
-        if isinstance(transformer, OneHotEncoder):
-            categories = transformer.categories_[0]
+        if isinstance(transformer, Pipeline):
+            categories = transformer[-1].categories_[0]
             values[source] = np.array([categories[i % len(categories)] for i in range(rows)], dtype=object)
         else:
             ends = np.concatenate([transformer.data_min_, transformer.data_max_])

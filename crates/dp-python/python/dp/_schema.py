@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import numbers
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -48,16 +49,21 @@ def shown(value: Any) -> str:
     return text if len(text) <= 100 else f"{text[:100]}..."
 
 
-def _number(value: Any, where: str) -> float:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
-        raise DpError(f"{where} is {value!r}", "usage.value", where, "a number")
+def number(value: Any, where: str) -> float:
+    """Returns a real number of any type as a double.
+
+    Raises:
+        DpError: ``usage.value`` for something else, and what is not finite.
+    """
+    if isinstance(value, bool) or not isinstance(value, numbers.Real):
+        raise DpError(f"{where} is {shown(value)}", "usage.value", where, "a number")
     try:
-        number = float(value)
+        real = float(value)
     except OverflowError:
-        number = math.inf
-    if not math.isfinite(number):
+        real = math.inf
+    if not math.isfinite(real):
         raise DpError(f"{where} is {shown(value)}", "usage.value", where, "a finite number")
-    return number
+    return real
 
 
 def range_of(value: Any, where: str) -> tuple[float, float]:
@@ -66,7 +72,7 @@ def range_of(value: Any, where: str) -> tuple[float, float]:
         low, high = value
     except (TypeError, ValueError):
         raise DpError(f"{where} is {value!r}", "usage.value", where, "a range (min, max)") from None
-    low, high = _number(low, f"{where}[0]"), _number(high, f"{where}[1]")
+    low, high = number(low, f"{where}[0]"), number(high, f"{where}[1]")
     if low > high:
         raise DpError(f"{where} is ({low!r}, {high!r})", "bounds.order", where, "a minimum that is at most the maximum")
     return low, high
@@ -79,7 +85,7 @@ def observed_range(column: Column) -> tuple[float, float]:
         if isinstance(cells, np.ndarray) and cells.dtype == np.float64:
             values = cells
         else:
-            values = np.array([math.nan if _is_missing(cell) else float(cell) for cell in cells], dtype=np.float64)
+            values = np.array([math.nan if is_missing(cell) else float(cell) for cell in cells], dtype=np.float64)
         values = values[~np.isnan(values)]
         if values.size:
             low, high = min(low, float(values.min())), max(high, float(values.max()))
@@ -89,7 +95,8 @@ def observed_range(column: Column) -> tuple[float, float]:
     return low, high
 
 
-def _is_missing(cell: Any) -> bool:
+def is_missing(cell: Any) -> bool:
+    """Returns whether a cell or a label is missing."""
     return cell is None or type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, float) and math.isnan(cell))
 
 
@@ -97,7 +104,7 @@ def observed_categories(column: Column) -> list[str]:
     """Returns the texts that a column holds, sorted."""
     found: set[str] = set()
     for cells in column.blocks():
-        found.update(text_of(cell) for cell in cells if not _is_missing(cell))
+        found.update(text_of(cell) for cell in cells if not is_missing(cell))
         if len(found) > _MOST_CATEGORIES:
             raise DataError(
                 f"column `{column.name}` holds more than {_MOST_CATEGORIES} different texts",

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d, validate_dat
 
 from dp import _arguments, _columns, _dp, _fits, _schema
 from dp._certified import Certified, numbered, refuse_keywords
-from dp.errors import CuratorWarning, DpError, UselessModelWarning
+from dp.errors import CuratorWarning, DataError, DpError, UselessModelWarning
 
 # Arguments that go to the training under their own names.
 _OPTIONS = (
@@ -157,6 +157,9 @@ class TableEstimator(Certified):
             value = getattr(self, argument)
             if isinstance(value, bool):
                 raise DpError(f"{argument} is {value}", "usage.value", argument, "a number of functions")
+        if self.curves is not None and not isinstance(self.curves, (str, int, np.integer)):
+            shown = _schema.shown(self.curves)
+            raise DpError(f"curves is {shown}", "usage.value", "curves", "'auto', 'none', or a number of cosines")
         options = {name: getattr(self, name) for name in _OPTIONS}
         if self.curves != "auto":
             options["curves"] = 0 if self.curves in (None, "none") else self.curves
@@ -261,8 +264,9 @@ class TableEstimator(Certified):
     def as_sklearn(self) -> Any:
         """Returns a fitted pipeline of scikit-learn with the same predictions, for a model of lines.
 
-        Such a model has ``curves='none'`` and no ``fourier``. The pipeline holds none of our classes. Scores agree to rounding
-        errors; those of ``threshold='base-rate'`` are without the threshold.
+        Such a model has ``curves='none'`` and no ``fourier``. The pipeline holds none of our classes; where categories are
+        numbers or Booleans, it calls a function of this package. Scores agree to rounding errors; those of
+        ``threshold='base-rate'`` are without the threshold.
         """
         from dp import _export
 
@@ -286,11 +290,15 @@ def _free_name(name: Any, columns: list[_columns.Column]) -> str:
 
 
 def check_finite(y: NDArray[Any]) -> None:
-    """Refuses labels that are numbers and not finite.
+    """Refuses labels that are missing, or numbers and not finite.
 
     Raises:
-        DpError: ``label.missing``.
+        DataError: ``label.missing``.
     """
     if y.dtype.kind == "f" and not np.isfinite(y).all():
         first = int(np.flatnonzero(~np.isfinite(y))[0])
-        raise DpError(f"Input y contains NaN or infinity, first in row {first}", "label.missing", "y", "finite numbers")
+        raise DataError(f"Input y contains NaN or infinity, first in row {first}", "label.missing", "y", "finite numbers")
+    if y.dtype.kind == "O":
+        first = next((row for row, label in enumerate(y.tolist()) if _schema.is_missing(label)), -1)
+        if first >= 0:
+            raise DataError(f"Input y has missing values, first in row {first}", "label.missing", "y", "a label for each row")

@@ -71,14 +71,24 @@ class Classifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
                 raise DpError(f"classes is {self.classes!r}", "usage.value", "classes", "a list of classes, or 'from-y'")
             classes, is_reviewed = np.unique(y), False
         else:
-            given = np.asarray(self.classes)
-            classes, is_reviewed = np.unique(given), True
-            if given.ndim != 1 or len(classes) < len(given):
-                raise DpError(f"classes is {self.classes!r}", "usage.value", "classes", "a list of classes that differ")
+            try:
+                given = np.asarray(self.classes)
+                classes, is_reviewed = np.unique(given), True
+            except (TypeError, ValueError):
+                raise self._refused_classes("a list of classes of one type") from None
+            if given.ndim != 1 or len(classes) < len(given) or any(map(_schema.is_missing, given.tolist())):
+                raise self._refused_classes("a list of classes that differ, none of them missing")
+            of_classes, of_y = _are_texts(classes), _are_texts(y)
+            if None not in (of_classes, of_y) and of_classes != of_y:
+                what = "texts, and those of y are not" if of_classes else "no texts, and those of y are"
+                raise DpError(f"the classes are {what}", "usage.value", "classes", "classes of the type of y")
         if len(classes) < 2:
             what = f"names {len(classes)} class" if is_reviewed else "'from-y' found one class"
             raise DpError(f"classes {what}", "usage.value", "classes", "two classes or more")
         return classes, is_reviewed
+
+    def _refused_classes(self, expected: str) -> DpError:
+        return DpError(f"classes is {_schema.shown(self.classes)}", "usage.value", "classes", expected)
 
     def decision_function(self, X: Any, on_unknown: str | None = None) -> NDArray[np.float64]:
         """Returns the scores: one for each row if there are two classes, one for each row and class if there are more.
@@ -114,6 +124,14 @@ class Classifier(ClassifierMixin, TableEstimator):  # type: ignore[misc]
         # On the few rows of a test, noise decides.
         tags.classifier_tags.poor_score = True
         return tags
+
+
+def _are_texts(labels: NDArray[Any]) -> bool | None:
+    """Returns whether all labels are texts; None if only some are."""
+    if labels.dtype.kind != "O":
+        return labels.dtype.kind in "UT"
+    found = {isinstance(label, str) for label in labels.tolist()}
+    return found.pop() if len(found) == 1 else None
 
 
 def _values_of(texts: list[str], y: NDArray[Any]) -> NDArray[Any]:
@@ -206,8 +224,14 @@ class DPLinearSVC(Classifier):
     width: float | None = None
 
     def _label_options(self, classes: NDArray[Any]) -> dict[str, Any]:
-        loss = "huber-svm" if self.width is None else f"huber-svm:{self.width!r}"
+        loss = "huber-svm" if self.width is None else f"huber-svm:{self._checked_width()!r}"
         return {"loss": loss, "one_vs_rest": None if len(classes) == 2 else self.one_vs_rest or "composed"}
+
+    def _checked_width(self) -> float:
+        width = _schema.number(self.width, "width")
+        if width <= 0.0:
+            raise DpError(f"width is {width!r}", "usage.value", "width", "a number above 0")
+        return width
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -229,6 +253,7 @@ class DPRidge(RegressorMixin, TableEstimator):  # type: ignore[misc]
     _label_argument: ClassVar[str] = "y_bounds"
 
     def _target(self, y: NDArray[Any]) -> NDArray[np.float64]:
+        check_finite(y)
         if y.dtype.kind == "O":
             try:
                 y = y.astype(np.float64)
