@@ -281,6 +281,10 @@ def test_missing_values_are_refused_or_neutral(people):
     with pytest.raises(DataError) as caught:
         logistic().fit(frame, people["buys"])
     assert caught.value.code == "csv.missing_value" and caught.value.field == "age" and "row 3" in str(caught.value)
+    assert "missing='neutral'" in caught.value.help
+    # A schema says it in words of its own.
+    with pytest.raises(DataError, match="declare `on_missing`"):
+        DPLogisticRegression(3.0, 1e-6, schema=SCHEMA).fit(frame, people["buys"])
     with pytest.warns(CuratorWarning, match="2 records were given no influence"):
         estimator = logistic(missing="neutral").fit(frame, people["buys"])
     assert np.isnan(estimator.decision_function(frame)[[3, 5]]).all()
@@ -640,8 +644,10 @@ def test_categories_that_were_not_declared_count_as_asked(people):
     frame = frame_of(people)
     estimator = logistic().fit(frame, people["buys"])
     new = frame.iloc[:4].assign(ward=["east", "north", "south", "west"])
-    with pytest.raises(DataError, match="on_unknown other"):
+    with pytest.raises(DataError, match="say on_unknown='other'"):
         estimator.predict(new)
+    with pytest.raises(DataError, match="add the category to those in bounds"):
+        logistic().fit(frame.assign(ward="east"), people["buys"])
     assert np.isfinite(estimator.predict_proba(new, on_unknown="other")).all()
     assert np.isnan(estimator.decision_function(new, on_unknown="skip")).tolist() == [True, False, False, False]
     with pytest.raises(DpError, match="expected 'other', 'error' or 'skip'"):

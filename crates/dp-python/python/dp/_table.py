@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -31,6 +33,23 @@ _OPTIONS = (
     "noise",
     "dtype",
 )
+
+_EXPECTED = {
+    "csv.missing_value": "a value in every row",
+    "csv.unknown_category": "one of the categories of the column",
+    "label.unknown": "one of the classes",
+}
+
+# What to do about a record, by the code of its error.
+_HELP_OF_FIT = {
+    "csv.missing_value": "mend the record, or say missing='neutral': it has no influence then",
+    "csv.unknown_category": "mend the record, or add the category to those in bounds if it is publicly possible",
+    "label.unknown": "mend the record, or add the class to classes if it is publicly possible",
+}
+_HELP_OF_PREDICT = {
+    "csv.missing_value": "mend the record",
+    "csv.unknown_category": "mend the record, or say on_unknown='other'",
+}
 
 
 @dataclass(eq=False, repr=False, kw_only=True)
@@ -193,7 +212,7 @@ class TableEstimator(Certified):
         # Those of a search.
         options.update(getattr(self, "_choice", {}))
         named = [(column.name, column.chunk) for column in (*columns, label)]
-        with _fits.counted(self, self.allow_refit):
+        with _fits.counted(self, self.allow_refit), self._helping(_HELP_OF_FIT):
             model, notes, advice = _dp.train(schema, named, rows, options)
         self.model_ = model
         self._is_loaded = False
@@ -205,6 +224,16 @@ class TableEstimator(Certified):
             warnings.warn(note, CuratorWarning, stacklevel=4)
         if useless:
             warnings.warn(useless, UselessModelWarning, stacklevel=4)
+
+    @contextmanager
+    def _helping(self, helps: dict[str, str]) -> Iterator[None]:
+        """Says what to do about a record by the name of an argument, unless a schema says it."""
+        try:
+            yield
+        except DataError as error:
+            if self.schema is None and error.code in helps:
+                raise DataError(error.message, error.code, error.field, _EXPECTED[error.code], helps[error.code]) from None
+            raise
 
     # After the training ------------------------------------------------------------------------------------------------
 
@@ -242,9 +271,10 @@ class TableEstimator(Certified):
             raise DpError(f"on_unknown is {on_unknown!r}", "usage.value", "on_unknown", expected)
         columns = self._read(X, reset=False)
         named = [(column.name, column.chunk) for column in columns]
-        values, predictions = self.model_.predict(
-            named, columns[0].rows, probabilities, on_unknown, _arguments.threads(self.n_jobs)
-        )
+        with self._helping(_HELP_OF_PREDICT):
+            values, predictions = self.model_.predict(
+                named, columns[0].rows, probabilities, on_unknown, _arguments.threads(self.n_jobs)
+            )
         return np.asarray(values), np.asarray(predictions)
 
     def _known(self, predictions: NDArray[np.float64]) -> NDArray[np.float64]:
