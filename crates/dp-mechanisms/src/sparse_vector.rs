@@ -212,9 +212,9 @@ impl<A: Adjacency> AboveThreshold<A> {
         Self::build(Parameters { monotonic: true, ..self.parameters })
     }
 
-    /// Declares that between neighbours all queries of a session move by amounts in one interval that contains 0 and is no longer
-    /// than the sensitivity, as decreases of a clamped loss from one point do: half the query noise, and a different split if
-    /// none was stated.
+    /// Declares the bounded-range property: between neighbours, all queries of a session change by amounts in one interval that
+    /// contains 0 and is no longer than the sensitivity, as decreases of a clamped loss from one point do. This halves the query
+    /// noise, and changes the default split.
     ///
     /// # Privacy
     /// The caller must prove this together with the sensitivity of the queries: it is not recorded in the log. Rounding to the

@@ -3,7 +3,7 @@
 //! ```text
 //! batches  x  gradient estimate  x  update rule            x  averaging  x  stop rule
 //! rows        plain                 gradient descent, L2,     weights       passes
-//! lists       clipped and noised    projection, momentum,     per update,   certified minimiser
+//! lists       clipped and noised    projection, momentum,     per update,
 //!                                   proximal maps, ADMM, Adam restarts
 //! ```
 //! Most optimisers of the literature are this loop with other parts. A *recipe* ([`recipes`](crate::recipes)) chooses the

@@ -28,7 +28,10 @@
 //! - [`recipes::rsgd_ar`]: periodic averages and restarts; NSGD and full-gradient descent with output perturbation.
 //! - [`recipes::searched_descent`]: noisy line searches within a budget that is spent as needed.
 //! - [`recipes::priv_gene`]: steps chosen by the exponential mechanism; [`recipes::majority`]: a constant prediction.
-//! - [`recipes::bolt_on`], [`recipes::one_vs_all`], [`recipes::pnsgd`], [`recipes::snowball_sgd`], [`recipes::non_private`].
+//! - [`recipes::phased_sgd`], [`recipes::phased_erm`]: phases with noise on each phase's result.
+//! - [`recipes::bolt_on`], [`recipes::pnsgd`], [`recipes::snowball_sgd`], [`recipes::non_private`].
+//! - [`recipes::one_vs_all`], [`recipes::per_unit`], [`recipes::at_base_rate`]: other recipes for several classes, for units of
+//!   several records, and with a threshold at the base rate.
 //! - [`Auto`]: chooses one of these with all its settings from public numbers.
 //! - [`tuning`]: hyper-parameter selection, private or on public records.
 //! - [`MemorySource`]: a source of examples in memory; other sources implement [`RowSource`](dp_data::RowSource).

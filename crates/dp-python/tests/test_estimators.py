@@ -549,7 +549,7 @@ def test_data_that_are_refused():
         of_numbers().predict(X)
 
 
-@pytest.mark.parametrize("dtype", ["object", "str", "string", "category"])
+@pytest.mark.parametrize("dtype", ["object", "string", "category"])
 @pytest.mark.parametrize("missing", [None, float("nan")])
 def test_labels_that_are_missing_are_refused(dtype, missing):
     X, y = numbers()

@@ -29,7 +29,7 @@ Examples:
   dp account event tree.json --delta 1e-6 --json
 
 The omitted number is computed from the others: epsilon, delta, the noise multiplier, the sampling rate or the steps.
-The promised value is always the upper end of the certified interval.")]
+The reported value is the upper end of the certified interval.")]
 pub struct AccountArgs {
     /// The release: mechanism or training
     #[command(subcommand)]

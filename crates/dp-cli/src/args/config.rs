@@ -2,11 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 
+use clap::error::{ContextKind, ContextValue};
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use toml::{Table, Value};
 
 use super::FileName;
+use super::short_help::Refused;
 use crate::exit_code::ExitStatus;
 use crate::failure::Failure;
 use crate::input::{LARGEST_SCHEMA, read_whole};
@@ -15,15 +17,21 @@ use crate::input::{LARGEST_SCHEMA, read_whole};
 const OF_CONFIG: [&str; 4] = ["config", "help", "print-config", "version"];
 
 /// Returns the arguments with the flags of the file named by `--config`, if any, that neither the arguments nor the environment
-/// give.
+/// give; and the file.
 ///
 /// # Errors
 /// `config.*`.
-pub(super) fn with_config(command: &Command, arguments: &[OsString]) -> Result<Vec<OsString>, Failure> {
+pub(super) fn with_config(
+    command: &Command,
+    arguments: &[OsString],
+) -> Result<(Vec<OsString>, Option<FileName>), Failure> {
     let lenient = command.clone().ignore_errors(true).try_get_matches_from(arguments);
     // A request for help and the like is no error here; the strict parse answers it.
-    let Ok(matches) = lenient else { return Ok(arguments.to_vec()) };
-    let Some(name) = matches.try_get_one::<FileName>("config").ok().flatten() else { return Ok(arguments.to_vec()) };
+    let Ok(matches) = lenient else { return Ok((arguments.to_vec(), None)) };
+    let Some(name) = matches.try_get_one::<FileName>("config").ok().flatten().cloned() else {
+        return Ok((arguments.to_vec(), None));
+    };
+    let name = &name;
     let table = read(name)?;
     check(command, &table, name, "")?;
     let mut built = command.clone();
@@ -41,7 +49,27 @@ pub(super) fn with_config(command: &Command, arguments: &[OsString]) -> Result<V
     // What follows `--` are no flags.
     let end = arguments.iter().position(|argument| argument == "--").unwrap_or(arguments.len());
     let (before, after) = arguments.split_at(end);
-    Ok(before.iter().cloned().chain(extra).chain(after.iter().cloned()).collect())
+    let all = before.iter().cloned().chain(extra).chain(after.iter().cloned()).collect();
+    Ok((all, Some(name.clone())))
+}
+
+/// Names the file for a value that it gives to a flag and that the flag does not take.
+pub(super) fn refused(error: clap::Error, given: &[OsString], file: Option<FileName>) -> Refused {
+    let named = match error.get(ContextKind::InvalidArg) {
+        Some(ContextValue::String(shown)) => shown.split(' ').next().map(str::to_owned),
+        _ => None,
+    };
+    let is_given = |flag: &str| given.iter().any(|argument| argument.to_string_lossy().split('=').next() == Some(flag));
+    match (file, named) {
+        (Some(file), Some(flag)) if error.get(ContextKind::InvalidValue).is_some() && !is_given(&flag) => {
+            let message = error.to_string();
+            let first = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
+            let mut failure = Failure::new(ExitStatus::Usage, "config.value", first);
+            failure.details.location.field = Some(flag.trim_start_matches('-').to_owned());
+            Refused::Config(failure.at_file(&file))
+        }
+        _ => Refused::Clap(error),
+    }
 }
 
 fn read(name: &FileName) -> Result<Table, Failure> {

@@ -78,7 +78,7 @@ pub struct TextArgs {
     /// Encoding (CSV), such as windows-1252 (latin1) or utf-16le [default: the schema's, or UTF-8; `dp schema` detects it]
     #[arg(long, value_name = "NAME")]
     pub encoding: Option<String>,
-    /// Whether the first row names the columns (CSV), which are otherwise column1, column2, ... [default: the schema's, else yes]
+    /// The first row names the columns (CSV); else they are column1, column2, ... [default: the schema's, else yes]
     #[arg(long, value_name = "BOOL", action = clap::ArgAction::Set, value_parser = clap::builder::BoolishValueParser::new())]
     pub header: Option<bool>,
 }

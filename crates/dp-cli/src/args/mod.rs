@@ -158,7 +158,7 @@ pub enum Command {
     Predict(PredictArgs),
     /// Show the contribution of each column to a model's score
     ExplainModel(ExplainModelArgs),
-    /// Learn to rank: train, measure and use rankers of the documents of queries
+    /// Learn to rank: train, measure and use rankers
     Rank(Box<RankArgs>),
     /// Compute epsilon, delta, noise, sampling rate or steps of releases from the others
     Account(AccountArgs),

@@ -49,13 +49,13 @@ pub struct PlanArgs {
     /// Neighbouring relation
     #[arg(long, value_enum, value_name = "RELATION", default_value = "add-remove")]
     pub adjacency: Adjacency,
-    /// Protect units, such as patients, of which at most this many rows each are used
+    /// Largest number of rows used of each unit, such as a patient: protects units
     #[arg(long, value_name = "NUMBER")]
     pub max_rows: Option<NonZeroU32>,
     /// Number of units [default: each has as many rows as are used]
     #[arg(long, value_name = "NUMBER", requires = "max_rows")]
     pub units: Option<NonZeroU64>,
-    /// Expected loss for which the needed rows are computed
+    /// Target expected loss, for which the needed rows are computed
     #[arg(long, value_name = "FRACTION", default_value_t = 0.05, allow_hyphen_values = true)]
     pub target_loss: f64,
     /// Output file of a picture (SVG)

@@ -106,7 +106,7 @@ impl SettingsArgs {
         // Checked before memory is allocated: the largest accepted number.
         let combinations = self.0.iter().fold(1usize, |all, (_, values)| all.saturating_mul(values.len()));
         if combinations > MOST_CANDIDATES {
-            return Err(Failure::usage("--lambda", format!("there are {combinations} combinations"))
+            return Err(Failure::usage("--lambda", format!("{combinations} combinations are too many"))
                 .expected(format!("at most {MOST_CANDIDATES}")));
         }
         let mut grid = vec![Settings::default()];

@@ -296,7 +296,7 @@ pub struct TrainArgs {
     /// time depends on the sizes of drawn batches.
     #[arg(long, value_name = "FILE", requires = "model", help_heading = "Output")]
     pub checkpoint: Option<PathBuf>,
-    /// Go on from the file of --checkpoint. Steps that may have begun after it was written are paid for and not made again
+    /// Resume from the file of --checkpoint, with the same data. Steps that may have begun since are charged and not repeated
     #[arg(long, requires = "checkpoint", help_heading = "Output")]
     pub resume: bool,
     /// Views of each image over which training averages the loss, and prediction the logits [default: one]

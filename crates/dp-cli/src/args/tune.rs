@@ -25,8 +25,8 @@ pub enum TuningMethod {
 /// Arguments of `dp tune`.
 #[derive(Debug, Clone, Args)]
 #[command(after_help = "\
---lambda, --passes and --batch-size take several values, divided by commas: every combination is tried. Their errors
-are never shown.
+--lambda, --passes and --batch-size take several values, divided by commas: every combination is tried. The errors of
+the combinations are not released.
 
 Examples:
   dp tune --data people.csv --schema schema.toml --epsilon 1 --algorithm bolt-on-strongly-convex \\

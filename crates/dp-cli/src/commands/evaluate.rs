@@ -62,12 +62,13 @@ const MOST_SHOWN: usize = 12;
 /// Formats the figures as text, one per line.
 fn text(figures: &Figures) -> String {
     match figures {
-        Figures::Two { metrics, log_loss, thresholds, .. } => {
+        Figures::Two { threshold, metrics, log_loss, thresholds, .. } => {
             let of_both =
                 |share: &Option<f64>| share.map_or("none (one class only)".to_owned(), |share| format!("{share:.4}"));
             let mut text = format!(
-                "accuracy           {:.4}\nbalanced accuracy  {}\ntrue-positive rate {}\ntrue-negative rate {}\n\
+                "threshold          {}\naccuracy           {:.4}\nbalanced accuracy  {}\ntrue-positive rate {}\ntrue-negative rate {}\n\
                  auc                {}\n",
+                significant(*threshold),
                 metrics.accuracy,
                 of_both(&metrics.balanced_accuracy),
                 of_both(&metrics.true_positive_rate),

@@ -86,6 +86,9 @@ pub fn execute(args: &PlanArgs, console: &Console) -> Result<(), Failure> {
     let mut epsilons = args.epsilon.clone();
     epsilons.sort_by(f64::total_cmp);
     epsilons.dedup();
+    if let Some(epsilon) = epsilons.iter().find(|epsilon| !(**epsilon > 0.0 && epsilon.is_finite())) {
+        return Err(Failure::usage("--epsilon", format!("epsilon is {epsilon}")).expected("a finite number above 0"));
+    }
     let forecasts = epsilons.iter().map(|&epsilon| {
         Ok(Planned {
             forecast: planning.at(n, epsilon)?,

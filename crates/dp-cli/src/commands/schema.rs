@@ -88,7 +88,7 @@ pub fn execute(args: &SchemaArgs, global: &GlobalArgs, console: &Console) -> Res
     let outcome = run(&config, console)?;
     let text = match &outcome.file {
         Some(file) => format!(
-            "drafted {file}: review {} columns, then set `reviewed = true` at each\nnext: dp train --data {}{} --schema \
+            "drafted {file}: review {} entries, then set `reviewed = true` at each\nnext: dp train --data {}{} --schema \
              {file} --epsilon 1 --out model.json",
             outcome.unreviewed.len(),
             args.data,

@@ -236,9 +236,9 @@ fn numbers_out_of_range_name_their_flag() {
     let defaults =
         [("--noise-multiplier", "1.1"), ("--sampling-rate", "0.01"), ("--steps", "100"), ("--delta", "1e-5")];
     for (flag, values) in [
-        ("--noise-multiplier", &["0", "-1", "NaN", "inf", "1e-3", "1e5"][..]),
+        ("--noise-multiplier", &["0", "-1", "NaN", "inf", "1e-7", "1e19"][..]),
         ("--sampling-rate", &["0", "-0.1", "1.5", "NaN", "1e-10"]),
-        ("--steps", &["0", "2e9"]),
+        ("--steps", &["0"]),
         ("--delta", &["-1e-9", "1", "2", "NaN", "inf", "1e-301"]),
     ] {
         for value in values {

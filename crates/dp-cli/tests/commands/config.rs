@@ -125,10 +125,12 @@ fn a_wrong_file_is_refused_with_its_line_or_key() {
     let json = place.dp(&words("train --config nowhere.toml --json"));
     let error: Value = serde_json::from_str(&json.stdout).unwrap();
     assert_eq!((json.code, &error["error"]["code"]), (2, &"config.read".into()));
-    // A value that the flag refuses is refused as if it were typed.
+    // A value that the flag does not take is one of the file, unless the flag is typed.
     place.write("wrong.toml", "[train]\nepsilon = 'much'");
     let run = place.dp(&words("train --config wrong.toml --data people.csv --out m.json"));
-    assert!(run.code == 2 && run.stderr.contains("--epsilon"), "{}", run.stderr);
+    run.fails(2, "config.value").says("wrong.toml").says("--epsilon");
+    let typed = place.dp(&words("train --config wrong.toml --data people.csv --out m.json --epsilon many"));
+    assert!(typed.code == 2 && typed.stderr.contains("'many'") && !typed.stderr.contains("wrong.toml"), "{typed:?}");
 }
 
 /// TOML holds no name that is not UTF-8: another would be printed.

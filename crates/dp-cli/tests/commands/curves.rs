@@ -179,7 +179,10 @@ fn fourier_features_are_kept_only_if_they_are_better() {
     assert_eq!(derivation["encodings"], serde_json::json!([0, 1]));
     let text = place.read("m.json");
     assert!(text.contains("public_encodings") && !text.contains("public_projection"), "{text}");
-    assert!(place.read("r.md").contains("several encodings of the records"));
+    let report = place.read("r.md");
+    assert!(report.contains("several encodings of the records"));
+    assert!(report.contains("By noisy counts of errors: the better of two models"), "{report}");
+    assert_eq!(kept["tried"]["features"], 1000);
     place.dp(&["verify", "m.json"]).ok();
     // It is a model of curves in every respect.
     assert_eq!(place.dp(&["explain-model", "m.json", "--json"]).json()["has_fourier"], Value::Null);

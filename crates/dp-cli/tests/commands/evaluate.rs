@@ -37,6 +37,7 @@ fn a_threshold_moves_predictions_and_metrics_alike() {
         for figure in ["accuracy", "true_positive_rate"] {
             assert_eq!(row[figure], at[figure], "{threshold} {figure}");
         }
+        assert!((number(&at["threshold"]) - threshold).abs() < 1e-12, "{at}");
         assert_eq!((&at["auc"], &at["log_loss"]), (&usual["auc"], &usual["log_loss"]));
         // The predictions are those that were counted.
         let text = place.dp(&["predict", "--model", "m.json", "--data", "test.csv", "--threshold", position]).ok();

@@ -342,6 +342,7 @@ fn one_model_for_each_class() {
     for share in ["joint", "composed", "split"] {
         let trained = seeded(&["--one-vs-all", share, "--algorithm", "bolt-on-strongly-convex"]);
         assert_eq!((&trained["loss"], &trained["dim"]), (&"logistic".into(), &3.into()), "{trained}");
+        assert_eq!(trained["one_vs_all"], 3);
         let model = place.json("m.json");
         assert_eq!(model["model"]["kind"], "multi-class-linear");
         assert_eq!(model["model"]["weights"].as_array().unwrap().len(), 9);

@@ -138,7 +138,7 @@ fn nonsense_is_refused_with_the_flag() {
     place.write("s.toml", SCHEMA);
     place.write("old.svg", "");
     for (typed, exit, code, says) in [
-        ("--rows 100 --features 3 --epsilon 0", 4, "privacy.refused", "--epsilon"),
+        ("--rows 100 --features 3 --epsilon 0", 2, "usage.value", "--epsilon"),
         ("--rows 100 --features 3 --delta 2", 2, "usage.value", "--delta"),
         ("--rows 100 --features 3 --target-loss 0", 2, "usage.value", "--target-loss"),
         ("--rows 18446744073709551615 --features 3", 2, "usage.value", "--rows"),

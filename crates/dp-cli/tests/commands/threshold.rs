@@ -74,6 +74,8 @@ fn a_rare_class_is_found_within_the_budget() {
         right += u64::from(row.ends_with(class));
     }
     assert!((right as f64 / 4000.0 - at_rate["accuracy"].as_f64().unwrap()).abs() < 1e-12);
+    let decided_at = at_rate["threshold"].as_f64().unwrap();
+    assert!((decided_at - 1.0 / (1.0 + (-threshold).exp())).abs() < 1e-12);
 
     // Files whose seals were repaired after an edit.
     let edited = |edit: &dyn Fn(&mut Value)| {

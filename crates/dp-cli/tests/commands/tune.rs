@@ -230,7 +230,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_read() {
     };
     let two = ["--lambda", "0.01,0.1"];
     let with = |rest: &[&'static str]| [&two[..], rest].concat();
-    refused(&["--epsilon", "1"], 2, "usage.conflict", "1 combinations");
+    refused(&["--epsilon", "1"], 2, "usage.conflict", "combinations to choose from: 1");
     refused(&["--epsilon", "1", "--lambda", "0.1"], 2, "usage.conflict", "dp train");
     refused(&two, 2, "usage.missing", "--epsilon");
     refused(&with(&["--epsilon", "1", "--algorithm", "non-private"]), 2, "usage.conflict", "--algorithm");

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::{Findings, Problem, check};
+use super::{Consequence, Findings, Problem, check};
 use crate::draft::{Draft, DraftOptions, LabelHint, USUAL_MARKERS, csv_options, draft, file_format};
 use crate::error::{DataError, DataErrorKind};
 use crate::read::{CsvOptions, Input};
@@ -99,7 +99,7 @@ pub fn propose<E: From<DataError>>(
     let mut drafted = None;
     let mut allows_line_ends = true;
     for _ in 1..ROUNDS {
-        if found.refusals().next().is_none() {
+        if mendable(&found).next().is_none() {
             break;
         }
         if drafted.is_none() {
@@ -126,6 +126,14 @@ pub fn propose<E: From<DataError>>(
 fn is_of_another_file(found: &Findings) -> bool {
     let kinds = [DataErrorKind::CsvMissingColumn, DataErrorKind::CsvNotUtf8];
     found.refusals().any(|problem| problem.kind().is_some_and(|kind| kinds.contains(&kind)))
+}
+
+/// Returns the problems for which a table is refused, and the undeclared categories whose records would have no influence.
+fn mendable(found: &Findings) -> impl Iterator<Item = &Problem> {
+    let is_new = |problem: &&Problem| {
+        problem.consequence == Consequence::Neutral && problem.kind() == Some(DataErrorKind::CsvUnknownCategory)
+    };
+    found.refusals().chain(found.problems.iter().filter(is_new))
 }
 
 /// A schema that is being changed.
@@ -177,7 +185,7 @@ impl Edit {
     fn mend(&mut self, found: &Findings, drafted: Option<&Draft>, allows_line_ends: bool) {
         let (mut columns, mut label) = (self.schema.columns().to_vec(), self.schema.label().clone());
         let mut changes = Vec::new();
-        for problem in found.refusals() {
+        for problem in mendable(found) {
             let Some(name) = &problem.column else { continue };
             let is_label = *name == label.column;
             let mend = match problem.kind() {
@@ -276,8 +284,9 @@ fn mend_column(
             }
             let has_other = categories.iter().any(|category| category == OTHER_CATEGORY);
             let rest = count - cells;
+            let is_refused = problem.consequence == Consequence::Refused;
             let mut texts = Vec::new();
-            if has_other {
+            if has_other && is_refused {
                 *on_unknown = OnUnknown::Other;
                 texts.push(format!("{count} cells hold undeclared categories; they count as \"{OTHER_CATEGORY}\""));
             } else {
@@ -285,7 +294,7 @@ fn mend_column(
                     texts.push(format!("categories {} of {cells} cells are new", list(&new)));
                     categories.extend(new);
                 }
-                if rest > 0 && is_rare(rest, found) {
+                if rest > 0 && is_refused && is_rare(rest, found) {
                     *on_unknown = OnUnknown::Neutral;
                     texts.push(format!("{rest} cells hold rare categories; their records have no influence"));
                 }

@@ -238,6 +238,14 @@ fn frequent_categories_are_new_and_others_go_where_the_schema_says() {
     let proposal = proposed(&text, SCHEMA);
     let ColumnKind::Categorical { categories, on_unknown } = &proposal.schema.columns()[1].kind else { panic!() };
     assert_eq!((&categories[..], *on_unknown), (&["f", "m", "d"].map(String::from)[..], OnUnknown::Neutral));
+    // As drafts declare it: the rare category stays without influence, and the proposal is final.
+    let neutral = SCHEMA.replace("['f', 'm']", "['f', 'm'], on_unknown = 'neutral'");
+    let proposal = proposed(&text, &neutral);
+    let ColumnKind::Categorical { categories, on_unknown } = &proposal.schema.columns()[1].kind else { panic!() };
+    assert_eq!((&categories[..], *on_unknown), (&["f", "m", "d"].map(String::from)[..], OnUnknown::Neutral));
+    assert_eq!((proposal.changes.len(), proposal.left.is_refused()), (1, false));
+    let proposal = proposed(&rows("y,age,sex", "yes,1,f", &["no,3,m", "no,3,zz"]), &neutral);
+    assert!(proposal.changes.is_empty());
     let with_other = SCHEMA.replace("['f', 'm']", "['f', 'm', 'other']");
     let proposal = proposed(&text, &with_other);
     let ColumnKind::Categorical { categories, on_unknown } = &proposal.schema.columns()[1].kind else { panic!() };

@@ -327,7 +327,7 @@ impl<A: Adjacency> NormCount<A> {
     /// Adds the count of another thread.
     ///
     /// # Errors
-    /// [`Error::SumsDiffer`] for the count of another step.
+    /// [`Error::SumsDiffer`] for a count with another norm.
     pub fn merge(&mut self, other: Self) -> Result<(), Error> {
         if self.norm != other.norm {
             return Err(Error::SumsDiffer);

@@ -8,8 +8,8 @@ use crate::error::Error;
 /// Decides after each pass whether the run is over.
 ///
 /// # Privacy
-/// A rule that depends on the iterate or the data makes the number of passes private and needs its own sensitivity proof; see
-/// [`minimise`](super::minimise).
+/// A rule that depends on the iterate or the data makes the number of passes depend on private data, and needs its own
+/// sensitivity proof, as [`minimise`](super::minimise) has, which is a loop of its own.
 pub trait StopRule<F, M: Model<F>, B: Batches<F, M>> {
     /// Returns whether to stop after `passes` passes, at `current`.
     ///

@@ -3,16 +3,18 @@
 use dp_accountant::guarantee::Unit;
 use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, Error, Relations};
 
+use dp_optim::catalogue::Choice as _;
+
 use super::choices::{Accountant, Sampling, Unknown};
 use super::refusal::{Refusal, RefusalKind};
 use super::request::{Job, Request};
 
 /// The accepted noise multipliers.
-pub const NOISE_MULTIPLIERS: (f64, f64) = (0.01, 1e4);
+pub const NOISE_MULTIPLIERS: (f64, f64) = (1e-6, 1e18);
 /// The accepted sampling rates.
 pub const SAMPLING_RATES: (f64, f64) = (1e-9, 1.0);
 /// The accepted numbers of steps.
-pub const STEPS: (u64, u64) = (1, 1_000_000_000);
+pub const STEPS: (u64, u64) = (1, u64::MAX);
 /// The smallest accepted positive delta.
 const SMALLEST_DELTA: f64 = 1e-300;
 /// The accepted limits on the work for a question; 1 is about a second.
@@ -168,11 +170,19 @@ impl Question {
                     (Unknown::SamplingRate, Job::Dpsgd) => {
                         "no sampling rate, however small, meets the target".to_owned()
                     }
+                    _ if self.accountant != Accountant::Auto => {
+                        format!("with the accountant `{}` nothing meets the target", self.accountant.name())
+                    }
                     _ => error.to_string(),
+                };
+                let help = if self.accountant == Accountant::Auto {
+                    "ask for another epsilon or delta, or change what is released"
+                } else {
+                    "leave the accountant to be chosen (`auto`), ask for another epsilon or delta, or change what is released"
                 };
                 Refusal::new(RefusalKind::Privacy, "account.unreachable", message)
                     .at_field(name(self.unknown))
-                    .help("ask for another epsilon or delta, or change what is released")
+                    .help(help)
             }
             _ if matches!(self.job, Job::Event(_)) => {
                 Refusal::new(RefusalKind::Text, "account.event", error.to_string()).at_field("event")

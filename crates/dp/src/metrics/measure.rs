@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::{
     AtThreshold, ClassFigures, Confusion, Curves, Metrics, NumberMetrics, PredictedNumbers, ScoredLabels, logit,
+    probability,
 };
 use crate::model::{Model, ModelKind};
 
@@ -14,7 +15,9 @@ use crate::model::{Model, ModelKind};
 pub enum Figures {
     /// Metrics of two classes.
     Two {
-        /// The metrics at the model's threshold.
+        /// The threshold of the decision: a probability, or a score if the scores are not logits.
+        threshold: f64,
+        /// The metrics at this threshold.
         #[serde(flatten)]
         metrics: Metrics,
         /// Mean cross-entropy; absent if the scores are not log-odds.
@@ -146,7 +149,8 @@ impl Measure {
                 let curves = labels.curves(has_probabilities);
                 let thresholds = thresholds(&labels, has_probabilities);
                 let log_loss = has_probabilities.then_some(metrics.log_loss);
-                (metrics.n, Figures::Two { metrics, log_loss, thresholds, curves })
+                let threshold = if has_probabilities { probability(labels.threshold) } else { labels.threshold };
+                (metrics.n, Figures::Two { threshold, metrics, log_loss, thresholds, curves })
             }),
             Gathered::Several(names, confusion) => confusion.metrics().map(|metrics| {
                 let classes = names.iter().zip(&metrics.classes);

@@ -130,8 +130,8 @@ impl Training {
         ];
         let advice = without.advice.map(|advice| Advice {
             reason: format!(
-                "the better of two models, without and with {} random Fourier features, by their errors on held-out records; without \
-                 them: {}",
+                "the better of two models, without and with {} random Fourier features, on a tenth of the records; without them, by \
+                 public numbers alone: {}",
                 tried.features, advice.reason
             ),
             ..advice

@@ -1,4 +1,4 @@
-//! `dp rank`: rankers of the documents of queries, with privacy for the grades of one list.
+//! `dp rank`: rankers, with privacy for the grades of one list.
 
 mod cv;
 mod evaluate;

@@ -131,7 +131,8 @@ pub fn run(config: &TrainConfig, console: &Console) -> Result<Outcome, Failure> 
         .iter()
         .flat_map(|advice| {
             let expected = format!("Expected, from public numbers: {}.", outcome::expectation(advice, &loss));
-            [format!("By public numbers alone: {}.", advice.reason), expected]
+            let by = if config.tried.is_some() { "By noisy counts of errors" } else { "By public numbers alone" };
+            [format!("{by}: {}.", advice.reason), expected]
         })
         .collect();
     let report = config.report.as_deref().map(|path| (path, report::markdown(&file, &config.out.name(), &choice)));

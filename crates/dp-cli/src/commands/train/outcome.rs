@@ -30,6 +30,12 @@ pub struct Outcome {
     pub algorithm: String,
     /// The loss.
     pub loss: String,
+    /// The random Fourier features that were tried, if models without and with them were compared.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tried: Option<FourierFeatures>,
+    /// The number of classes, if the model is one of two classes for each of them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub one_vs_all: Option<u32>,
     /// The epsilon reached; the string `inf` without a guarantee.
     pub epsilon: Value,
     /// The delta reached.
@@ -120,6 +126,8 @@ impl Outcome {
             schema: schema(config),
             algorithm: algorithm(config.method),
             loss: config.loss.to_string(),
+            tried: config.tried,
+            one_vs_all: config.one_vs_all.map(|models| models.classes),
             epsilon: reached.map_or("inf".into(), |reached| reached.epsilon.into()),
             delta: reached.map_or(0.0, |reached| reached.delta),
             adjacency: certificate.adjacency.as_str(),
@@ -153,16 +161,21 @@ impl Outcome {
         let time = self.seconds.map_or(String::new(), |seconds| format!(", in {seconds:.2} s"));
         let rows = match &self.units {
             Some(Units { number, column, most }) => {
-                format!("{number} of `{}` with at most {most} rows each", one_line(column))
+                format!("{number} units (`{}`) of at most {most} rows", one_line(column))
             }
             None => format!("{} records", self.n),
         };
+        let models = self.one_vs_all.map_or(String::new(), |classes| format!(", one-vs-all for {classes} classes"));
         let mut lines =
-            vec![format!("trained {} ({}) on {rows}, {} features{time}", self.algorithm, self.loss, self.dim)];
+            vec![format!("trained {} ({}{models}) on {rows}, {} features{time}", self.algorithm, self.loss, self.dim)];
         if let Some(chosen) = &self.chosen {
             lines.push(format!("chosen     {}", chosen.text()));
         }
         lines.extend(self.choice.iter().flat_map(|advice| choice(advice, &self.loss)));
+        if self.tried.is_some() {
+            let with = if self.fourier.is_some() { "with" } else { "without" };
+            lines.push(format!("kept       the model {with} random Fourier features"));
+        }
         lines.extend(columns(self.map, self.fourier));
         if let Some(selected) = &self.selected {
             lines.push(format!("selected   {}", wording::selected(selected, self.dim)));

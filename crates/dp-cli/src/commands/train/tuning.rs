@@ -58,7 +58,7 @@ impl Tuning {
     /// `usage.*`.
     pub(super) fn new(args: &TuneArgs, grid: Vec<Settings>, delta: f64) -> Result<Self, Failure> {
         if !(2..=MOST_CANDIDATES).contains(&grid.len()) {
-            return Err(conflict("--lambda", format!("there are {} combinations to choose from", grid.len()))
+            return Err(conflict("--lambda", format!("combinations to choose from: {}", grid.len()))
                 .expected(format!("between 2 and {MOST_CANDIDATES}"))
                 .help("give several values, divided by commas, to --lambda, --passes or --batch-size; for one, `dp train`"));
         }
