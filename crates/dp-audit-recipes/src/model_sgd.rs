@@ -48,7 +48,7 @@ pub(super) fn subjects(parameters: &Parameters) -> Result<Vec<Audited>, Error> {
     Ok(all)
 }
 
-/// What is released beside the gradient.
+/// The release beside the gradient.
 #[derive(Clone, Copy)]
 enum Beside {
     Nothing,
@@ -115,7 +115,7 @@ fn audited<A: RecordAdjacency>(name: String, recipe: &ModelSgd, parameters: &Par
     Ok(Audited { subject, distance })
 }
 
-/// What the attacker sees.
+/// The view of the attacker.
 struct Seen {
     /// The parameter after the step.
     reached: f64,

@@ -143,7 +143,7 @@ impl OnAxis {
     }
 }
 
-/// What the attacker knows.
+/// The knowledge of the attacker.
 struct Transcript<A: Observed> {
     plan: Plan<SearchedDescent, A>,
     sides: [OnAxis; 2],

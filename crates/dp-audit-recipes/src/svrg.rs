@@ -107,7 +107,7 @@ fn every_step<A: Observed + 'static>(
     Ok(Audited { subject, distance })
 }
 
-/// What the attacker knows of a run.
+/// The attacker's knowledge of a run.
 struct EveryStep<A: Observed> {
     loss: ScalarLoss,
     plan: Plan<DpSvrg, A>,

@@ -68,7 +68,7 @@ impl Axis {
     }
 }
 
-/// How points are drawn.
+/// The mark of points.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
     /// As a line.
@@ -86,7 +86,7 @@ pub struct Series {
     pub label: Option<String>,
     /// Its colour.
     pub colour: RGBColor,
-    /// How it is drawn.
+    /// Its mark.
     pub mark: Mark,
     /// The points.
     pub points: Vec<(f64, f64)>,

@@ -39,7 +39,7 @@ fn registry() -> MutexGuard<'static, Vec<PathBuf>> {
     TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What to do after an interrupt.
+/// The reaction to an interrupt.
 static ADVICE: Mutex<&str> = Mutex::new("run the command again; nothing half-written is left");
 
 /// Sets what to do after an interrupt.

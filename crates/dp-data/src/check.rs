@@ -72,7 +72,7 @@ pub fn check(mut input: Input, schema: &Schema, csv: &CsvOptions) -> Result<Find
     Ok(all.found.finish(schema))
 }
 
-/// Why the reading of chunks ends.
+/// The reason for which the reading of chunks ends.
 enum Stop {
     /// A chunk could not be read to its end, as its findings say.
     Found,

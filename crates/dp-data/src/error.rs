@@ -17,7 +17,7 @@ use crate::memory::OutOfMemory;
 /// certificate or anything else that others read. `Debug` shows only the public part.
 ///
 /// # Privacy
-/// Whether a file is refused may depend on the records (a cell that is not a number, under `on_missing = "error"`). The fact that
+/// The refusal of a file may depend on the records (a cell that is not a number, under `on_missing = "error"`). The fact that
 /// a run stopped is therefore outside the guarantee; `on_missing = "neutral"` avoids this.
 ///
 /// # Examples

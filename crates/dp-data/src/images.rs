@@ -29,7 +29,7 @@ impl fmt::Display for Shape {
     }
 }
 
-/// What is wrong with a set of images.
+/// A fault of a set of images.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImagesError {

@@ -67,7 +67,7 @@ pub struct Schema {
     file: FileFormat,
 }
 
-/// How the text of a table is written, where it is not UTF-8 with a header and commas between cells.
+/// The format of a table's text, if it is not UTF-8 with a header and commas between cells.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FileFormat {
@@ -152,7 +152,7 @@ pub struct Column {
     pub source: Option<String>,
     /// Its kind.
     pub kind: ColumnKind,
-    /// How its cells are written. `None`: as plain numbers, or as the categories.
+    /// The format of its cells. `None`: plain numbers, or the categories.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub format: Option<CellFormat>,
     /// The treatment of a missing cell.

@@ -102,7 +102,7 @@ impl Slope {
     }
 }
 
-/// What is added up over all records that count: vectors `x` with targets `y`, or with `t` in place of a class.
+/// The summands of all records that count: vectors `x` with targets `y`, or with `t` in place of a class.
 ///
 /// # Formula
 /// With `q(v) = trunc(2^bits v)`, in this order:
@@ -148,7 +148,7 @@ impl SumKind {
 /// A request for sums.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SumRequest<'w> {
-    /// What is added up.
+    /// The summands.
     pub kind: SumKind,
     /// The weights of gradients, class by class; of other sums none.
     pub weights: &'w [f64],

@@ -31,7 +31,7 @@ const AHEAD: usize = 4;
 /// Integers up to this size are exact as numbers: 2^53.
 const MOST_EXACT: u128 = 1 << 53;
 
-/// What to read from a database.
+/// The part of a database to read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Relation {
     /// A table or view of this name.
@@ -74,11 +74,11 @@ impl Relation {
 pub struct TableColumn {
     /// The name.
     pub name: String,
-    /// Why its cells cannot be read as numbers, Booleans or text; `None` if they can.
+    /// The reason for which its cells cannot be read as numbers, Booleans or text; `None` if they can.
     pub unreadable: Option<Unreadable>,
 }
 
-/// Why the cells of a column cannot be read as numbers, Booleans or text.
+/// A reason for which the cells of a column cannot be read as numbers, Booleans or text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Unreadable {

@@ -10,7 +10,7 @@ use crate::error::DataError;
 use crate::memory::{OutOfMemory, collect, with_capacity};
 use crate::read::{CuratorWarning, NAMES_OF_UNITS, UnitNames};
 
-/// How many rows of a unit are used.
+/// The number of rows of a unit that are used.
 ///
 /// # Privacy
 /// After [`Held::read_units`](crate::spool::Held::read_units) every unit has exactly [`most`](Self::most) records, one after the other,

@@ -213,7 +213,7 @@ impl<I, T> State<I, T> {
     }
 }
 
-/// What the calling thread does next.
+/// The next action of the calling thread.
 enum Next<P, T> {
     Result(T),
     Part(usize, P),

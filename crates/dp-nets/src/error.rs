@@ -37,7 +37,7 @@ pub enum Error {
         previous: LayerName,
         /// The output of the layer before it: height x width x channels.
         found: Shape,
-        /// What the layer accepts.
+        /// The input that the layer accepts.
         expected: String,
     },
     /// An activation directly follows an activation.
@@ -65,7 +65,7 @@ pub enum Error {
     TooLarge {
         /// The layer.
         layer: LayerName,
-        /// What it has too much of.
+        /// The excessive quantity.
         what: &'static str,
         /// The largest accepted number.
         most: usize,

@@ -1,4 +1,4 @@
-//! What a network reads: images as bytes, or rows of numbers.
+//! The inputs of a network: images as bytes, or rows of numbers.
 
 use dp_data::images::Shape;
 use dp_data::{Block, ImageBatch, Rows};
@@ -6,7 +6,7 @@ use nalgebra::convert;
 
 use crate::float::Float;
 
-/// How a network reads its examples.
+/// The form of a network's examples.
 pub trait Input<F>: Sync {
     /// Borrowed examples of one microbatch.
     type Batch<'a>: Copy;
@@ -28,7 +28,7 @@ pub trait Input<F>: Sync {
     fn read(&self, batch: Self::Batch<'_>, i: usize, view: usize, classes: usize, values: &mut [F]) -> Option<usize>;
 }
 
-/// How a byte `v` of an image becomes a number. A public constant: it must not be computed from the images.
+/// The map from a byte `v` of an image to a number. A public constant: it must not be computed from the images.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "kebab-case"))]

@@ -40,7 +40,7 @@ impl<'a, F> Matrix<'a, F> {
     }
 }
 
-/// What happens to the former contents of a product's output.
+/// The treatment of the former contents of a product's output.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Output {
     /// They are overwritten; they may be anything.

@@ -34,7 +34,7 @@ pub(crate) struct Stage {
     pub(crate) parameters: Range<usize>,
 }
 
-/// What a layer keeps of a microbatch besides its values and gradients.
+/// The state of a layer for a microbatch, besides its values and gradients.
 #[derive(Clone)]
 pub(crate) struct Kept<F> {
     /// Max-pool: the index of each maximum.

@@ -11,7 +11,7 @@ use crate::dataset::DataSet;
 /// δ of the dissertation's chapter 5.
 pub const DELTA: f64 = 1e-8;
 
-/// How a network is trained.
+/// The training of a network.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[non_exhaustive]
 pub enum Optimiser {
@@ -57,7 +57,7 @@ pub struct NetworkSetting {
     pub data: DataSet,
     /// The name of the network: see [`Architecture::named`](dp_nets::Architecture::named).
     pub network: &'static str,
-    /// How it is trained.
+    /// Its training.
     pub optimiser: Optimiser,
     /// Epsilon of all iterations together, at [`DELTA`]; without privacy it has no meaning.
     pub epsilon: f64,

@@ -33,7 +33,7 @@ pub struct NetworkModel {
     pub architecture: Architecture,
     /// The label of each class, as in the files of training.
     pub labels: Vec<u8>,
-    /// How a byte of an image becomes a number.
+    /// The map from a byte of an image to a number.
     pub scaling: Scaling,
     /// The views of an image over which losses and logits are averaged.
     #[serde(default, skip_serializing_if = "Views::is_one")]

@@ -50,7 +50,7 @@ pub fn of_network(file: &crate::network::NetworkFile, name: &str) -> String {
 
 /// The contents of a report.
 struct Subject<'f, D> {
-    /// What the model predicts, in paragraphs.
+    /// The model's prediction, in paragraphs.
     predicts: Vec<String>,
     certificate: &'f Certificate<D>,
     certificate_sha256: &'f str,

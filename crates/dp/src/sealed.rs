@@ -94,7 +94,7 @@ impl Sealed {
     }
 }
 
-/// What a file of one format holds beside its certificate.
+/// The content of a file of one format beside its certificate.
 pub trait Content: Serialize + for<'de> Deserialize<'de> {
     /// The format.
     const SCHEMA: &'static str;
@@ -114,7 +114,7 @@ pub trait Content: Serialize + for<'de> Deserialize<'de> {
 /// A file: what was released, its certificate, and the hash that binds them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct File<M, D> {
-    /// What was released.
+    /// The release.
     pub model: M,
     /// Its certificate.
     pub certificate: Certificate<D>,

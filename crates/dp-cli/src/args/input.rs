@@ -69,7 +69,7 @@ pub struct InputArgs {
     pub form: FormArgs,
 }
 
-/// How the text of a table is written.
+/// The format of a table's text.
 #[derive(Debug, Clone, Default, Args)]
 pub struct TextArgs {
     /// Delimiter (CSV); `tab` for a tab [default: the schema's, or a comma; `dp schema` detects it]
@@ -162,7 +162,7 @@ fn by_content(path: &Path) -> Option<Format> {
     }
 }
 
-/// How the name of a SQLite database begins.
+/// The beginning of a SQLite database's name.
 pub(crate) const SQLITE: &str = "sqlite:";
 
 /// Guesses the format from the name of a file.

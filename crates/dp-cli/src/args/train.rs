@@ -214,10 +214,11 @@ pub struct TrainArgs {
     #[arg(long, value_enum, value_name = "HOW", default_value_t, help_heading = "Data")]
     pub scale: Scale,
     /// Basis functions of numeric columns (CSV): none for linear terms, NUMBER of cosines per column, or NUMBER+pairs [default:
-    /// chosen by auto, else none]
+    /// chosen by auto unless --coordinate is given, else none]
     #[arg(long, value_name = "HOW", help_heading = "Data")]
     pub curves: Option<Curves>,
-    /// Scale of numeric columns, on which basis functions are taken (CSV) [default: by-range with cosines, else linear]
+    /// Scale of numeric columns, on which basis functions are taken (CSV); without --curves these are linear terms [default: by-range
+    /// with cosines, else linear]
     #[arg(long, value_parser = words(dp::words::COORDINATE), value_name = "HOW", help_heading = "Data")]
     pub coordinate: Option<dp_data::schema::Scale>,
     /// Random Fourier features of all columns together, for interactions (CSV): NUMBER or NUMBER:BANDWIDTH [default: none]

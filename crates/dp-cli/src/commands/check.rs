@@ -40,7 +40,7 @@ pub struct Outcome {
     pub rows: u64,
     /// The problems: first those for which the records are refused.
     pub problems: Vec<Found>,
-    /// What is unusual but used.
+    /// Findings that are unusual but used.
     pub notes: Vec<String>,
     /// Columns of the schema that training refuses until they are reviewed.
     pub unreviewed: Vec<String>,
@@ -65,12 +65,12 @@ pub struct Found {
     pub lines: Vec<u64>,
     /// The most frequent texts of the cells.
     pub texts: Vec<TextCount>,
-    /// What is wrong.
+    /// The fault.
     pub message: String,
-    /// What was expected.
+    /// The expected form.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<String>,
-    /// What to do.
+    /// The advice.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub help: Option<String>,
 }

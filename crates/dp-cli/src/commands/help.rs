@@ -147,7 +147,7 @@ const EXAMPLE: &str = r#"
   units = 10             # the last layer: one unit for each class
 "#;
 
-/// What else there is to know about layers.
+/// Further facts about layers.
 const LAYERS: &str = "\
 `kind = \"group-norm\"` with `groups` normalises each image by itself. Batch norm is refused: it mixes the images of a
 batch, so that the gradient of one image, which has to be clipped, does not exist.

@@ -1,4 +1,4 @@
-//! What a check has found.
+//! The findings of a check.
 
 use std::collections::BTreeMap;
 
@@ -13,10 +13,10 @@ const EXAMPLES: usize = 5;
 const TEXTS: usize = 200;
 /// Number of characters of a text that are kept.
 const SHOWN: usize = 60;
-/// Why a number is not used unchanged.
+/// The code of a number that is not used unchanged.
 const CLAMPED: &str = "value.clamped";
 
-/// What becomes of the records with a problem.
+/// The treatment of the records with a problem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Consequence {
@@ -44,7 +44,7 @@ pub struct Example {
 pub struct Problem {
     /// The column of the schema; `None` for rows.
     pub column: Option<String>,
-    /// What becomes of the records.
+    /// The treatment of the records.
     pub consequence: Consequence,
     /// Number of cells, or of rows.
     pub count: u64,
@@ -97,9 +97,9 @@ pub struct Findings {
     /// The problems: first those for which the file is refused, then the others in the order of the schema, rows before
     /// columns.
     pub problems: Vec<Problem>,
-    /// What is unusual but used: columns with one value, classes without records, columns that the schema does not name.
+    /// Findings that are unusual but used: columns with one value, classes without records, columns that the schema does not name.
     pub notes: Vec<String>,
-    /// What ended the reading before the end of the table.
+    /// The error that ended the reading before the end of the table.
     pub stopped: Option<DataError>,
     /// Names of the columns of the schema, and the label's.
     names: Vec<String>,

@@ -27,7 +27,7 @@ const NEUTRAL_TO_ONE: u64 = 10;
 pub struct Change {
     /// The column, the label's column, or [`FILE`].
     pub column: String,
-    /// What changes, and why.
+    /// The change and its reason.
     pub text: String,
 }
 

@@ -50,7 +50,7 @@ pub(super) struct ColumnSurvey {
     /// The cells that hold them, and those of these that are empty.
     missing: u64,
     empty: u64,
-    /// How many cells hold each number that often marks a missing one, and all other plain numbers.
+    /// The number of cells with each number that often marks a missing one, and of all other plain numbers.
     sentinels: BTreeMap<&'static str, u64>,
     usual: Numbers,
     /// True if every number is 0 or 1.

@@ -205,7 +205,7 @@ impl LabelPlan {
     }
 }
 
-/// What a label's cell holds.
+/// The content of a label's cell.
 struct Found<'p> {
     target: f64,
     /// If the label is a number: its range, and the number.

@@ -32,7 +32,7 @@ pub(super) struct NumericPlan {
     range: NumericRange,
     /// The functions of the column, if a map changes it.
     functions: Option<Functions>,
-    /// How its cells are read, if they are not plain numbers.
+    /// The format of its cells, if they are not plain numbers.
     reading: Option<Reading>,
     missing: Vec<Box<[u8]>>,
     /// True if a number or a date may be a marker of missing values.
@@ -61,7 +61,7 @@ pub(super) struct CategoricalPlan {
     first: u32,
     width: u32,
     positions: TextMap<u32>,
-    /// How its cells are read, if they are not categories.
+    /// The format of its cells, if they are not categories.
     reading: Option<Reading>,
     missing: Vec<Box<[u8]>>,
     absent: Absent,

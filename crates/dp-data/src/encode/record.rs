@@ -150,7 +150,7 @@ impl Encoder {
     }
 }
 
-/// How far records are encoded.
+/// The extent of the encoding of records.
 #[cfg(feature = "files")]
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Stage {

@@ -20,7 +20,7 @@ use crate::error::{DataError, DataErrorKind};
 /// The connector of encrypted connections.
 pub(crate) type Tls = MakeRustlsConnect;
 
-/// What a server must prove.
+/// The proof that a server must give.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Proof {
     /// That it has the key of the certificate that it shows.

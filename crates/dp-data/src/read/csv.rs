@@ -29,7 +29,7 @@ pub struct CsvOptions {
     pub delimiter: Option<u8>,
     /// The byte around cells that contain delimiters, line ends or quotes, doubled inside; usually `"`.
     pub quote: Option<u8>,
-    /// Whether the first row names the columns, as usual. Otherwise they are named `column1`, `column2`, ...
+    /// True if the first row names the columns, as usual. Otherwise they are named `column1`, `column2`, ...
     pub header: Option<bool>,
     /// The encoding of the text; usually UTF-8.
     pub encoding: Option<TextEncoding>,

@@ -2,7 +2,7 @@
 
 use crate::error::{DataError, DataErrorKind};
 
-/// What to do with a file.
+/// The treatment of a file.
 const EXPORT: &str = "export it as CSV (UTF-8)";
 const UNPACK: &str = "unpack it";
 const PARQUET: &str = "name it *.parquet, or add --format parquet";

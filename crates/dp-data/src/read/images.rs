@@ -96,7 +96,7 @@ impl ImageLabels {
     }
 }
 
-/// What is publicly known about files of images.
+/// Public knowledge about files of images.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImageOptions {
     /// The kind of the files; `None` detects it.

@@ -1,4 +1,4 @@
-//! Whether rows share the values of a column that looks like an identifier, such as that of a patient.
+//! Detection of rows that share the values of a column that looks like an identifier, such as that of a patient.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasher, BuildHasherDefault};

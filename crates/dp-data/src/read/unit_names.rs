@@ -2,7 +2,7 @@
 
 use crate::memory::{OutOfMemory, reserve};
 
-/// What the names of units are called in error messages.
+/// The words for names of units in error messages.
 pub(crate) const NAMES_OF_UNITS: &str = "the units of the rows";
 
 /// The unit of each row.

@@ -1,4 +1,4 @@
-//! How cells are written: numbers with separators and units, dates, texts for 1 and 0.
+//! Formats of cells: numbers with separators and units, dates, texts for 1 and 0.
 
 use jiff::civil::{Date, DateTime, Time, date};
 use jiff::fmt::strtime::{self, BrokenDownTime};
@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Column, ColumnKind, Label, LabelKind, OnUnknown};
 use crate::error::{DataError, DataErrorKind};
 
-/// How the cells of a column are written, where they are neither plain decimal numbers nor categories.
+/// The format of a column's cells, if they are neither plain decimal numbers nor categories.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "of", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]

@@ -30,7 +30,7 @@ pub struct Label {
     pub column: String,
     /// Its kind.
     pub kind: LabelKind,
-    /// How the numbers of a [`LabelKind::Number`] are written. `None`: as plain decimal numbers.
+    /// The format of the numbers of a [`LabelKind::Number`]. `None`: plain decimal numbers.
     pub format: Option<NumberFormat>,
     /// True if a record without label becomes a null record instead of being refused.
     pub missing_is_neutral: bool,

@@ -29,7 +29,7 @@ pub(super) struct RowFile {
     length: u64,
     data: Store,
     ends: Option<Store>,
-    /// What was appended and is not yet written.
+    /// Appended bytes that are not yet written.
     pending: Vec<u8>,
     pending_ends: Vec<u8>,
 }

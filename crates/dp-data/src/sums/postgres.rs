@@ -14,7 +14,7 @@ use crate::sql::Dialect;
 use crate::table::postgres::{Opened, described, prepare, shown};
 use crate::table::{Cancel, Relation, Table};
 
-/// What a server needs to add up gradients itself: the address for other connections, and what is set in each transaction.
+/// The means of a server to add up gradients itself: the address for other connections, and the settings of each transaction.
 struct Connections {
     address: String,
     settings: String,

@@ -77,7 +77,7 @@ pub fn open(command: &str, relation: &Relation, encoder: &Encoder, patience: Dur
     Ok(SqlSums::new("the runner", (Box::new(runner), cancel), (encoder, sql), from, vec![None], n))
 }
 
-/// What is shown of a command, whose words may be secret.
+/// The shown part of a command, whose words may be secret.
 const SHOWN: &str = "the runner";
 
 fn opening(message: impl Into<String>) -> DataError {

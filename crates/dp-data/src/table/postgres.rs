@@ -88,7 +88,7 @@ pub(crate) fn described(Opened { columns, denied, .. }: &Opened) -> Vec<TableCol
     described.collect()
 }
 
-/// What to read.
+/// The part to read.
 pub(crate) struct Opened {
     /// The table or query after FROM.
     pub(crate) from: String,

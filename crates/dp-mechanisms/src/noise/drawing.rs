@@ -1,4 +1,4 @@
-//! How noise is added to vectors: long ones a block at a time, on several threads, with blocks that were drawn before the vector
+//! Addition of noise to vectors: long ones a block at a time, on several threads, with blocks that were drawn before the vector
 //! was known.
 
 use core::num::NonZeroUsize;

@@ -216,7 +216,7 @@ mod tests {
         }
     }
 
-    /// What is rounded in 64 bits is rounded as in 128 bits, at the ends of the heads and multipliers too, and with any
+    /// Numbers that are rounded in 64 bits are rounded as in 128 bits, at the ends of the heads and multipliers too, and with any
     /// instructions.
     #[test]
     fn words_hold_the_products() {

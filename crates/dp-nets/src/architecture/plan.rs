@@ -13,7 +13,7 @@ const MOST_VALUES: usize = 1 << 24;
 const MOST_WINDOWS: usize = 1 << 27;
 const MOST_PARAMETERS: usize = 1 << 31;
 
-/// What a layer computes.
+/// The computation of a layer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Task {
     Linear,

@@ -24,7 +24,7 @@ pub(crate) struct GroupNorm {
     pub(crate) groups: usize,
 }
 
-/// What the backward pass needs of the forward pass.
+/// The values of the forward pass that the backward pass needs.
 pub(crate) struct Normalised<'a, F> {
     /// The values `x̂`, as many as inputs.
     pub(crate) values: &'a mut [F],

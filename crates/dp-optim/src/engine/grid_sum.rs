@@ -86,7 +86,7 @@ const MOST_OF_THREADS: u64 = 1 << 23;
 /// Minimum number of records of a thread; fewer are not worth starting one.
 const LEAST_FOR_A_THREAD: usize = 4096;
 
-/// How the records of a pass are added up exactly.
+/// Exact addition of the records of a pass.
 pub(crate) trait ExactSums<F>: Sync {
     /// The sums.
     type Sums: Send;

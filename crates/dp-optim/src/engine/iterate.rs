@@ -71,7 +71,7 @@ pub trait Iterate<F, M: Model<F>> {
     fn into_output(self) -> Vec<F>;
 }
 
-/// What a run chooses besides its iterates.
+/// The choices of a run besides its iterates.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Adapts {
     /// The sizes of steps.

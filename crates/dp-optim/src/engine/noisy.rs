@@ -46,7 +46,7 @@ pub struct NoisyGradient<'r, F, M: Model<F>, A: Adjacency, R: ?Sized> {
     workers: Workers,
     spare: samples::Spare<F, M::Pass>,
     noise: Noise<A>,
-    /// What each step releases beside its sum, paid for with the noise.
+    /// The release of each step beside its sum, paid for with the noise.
     beside: Beside<A>,
     /// The factor on the clipping norm, which follows released counts: gradients are divided by it, and noisy sums multiplied.
     norm_scale: f64,

@@ -1,6 +1,6 @@
 //! The state of a run between two updates, from which a later run goes on.
 
-/// What a run keeps between two updates: the iterate, the average so far, and what the update rule keeps. It has no key and no
+/// The state of a run between two updates: the iterate, the average so far, and the state of the update rule. It has no key and no
 /// batch; with noisy gradients it is a function of what the run has released.
 ///
 /// Updates that were paid for and interrupted can be [lost](Self::losing): they count, and make no move.

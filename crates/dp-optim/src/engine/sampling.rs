@@ -25,7 +25,7 @@ use crate::averaging::AveragingWeights;
 use crate::error::Error;
 use crate::schedule::StepSizes;
 
-/// What is wrong with a source whose batch is not the one drawn.
+/// The fault of a source whose batch is not the one drawn.
 const NOT_ASKED_FOR: &str = "rows are not those asked for";
 
 /// Returns the number of rows of a long batch that are gathered at a time.

@@ -41,7 +41,7 @@ pub const MOST_ROWS: u64 = 1_000_000;
 /// The fraction of the budget at which the search for the noise ends.
 const CLOSE: f64 = 1.0 - 1e-4;
 
-/// What an epsilon must be.
+/// The range of an epsilon.
 const REACHABLE: &str = "the range that some noise can reach for all rows of a unit: raise epsilon, or use fewer rows";
 
 /// The recipe of a model that protects all rows of a unit together: public parameters only.

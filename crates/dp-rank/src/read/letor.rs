@@ -83,7 +83,7 @@ struct Part {
     queries: Vec<u8>,
     entries: Vec<(u32, f64)>,
     error: Option<ReadError>,
-    /// Whether there are no lines left.
+    /// True if there are no lines left.
     is_last: bool,
 }
 

@@ -5,7 +5,7 @@
 #[error("{message}")]
 #[non_exhaustive]
 pub struct Refusal {
-    /// What is wrong.
+    /// The fault.
     pub kind: RefusalKind,
     /// The code, such as `usage.value`.
     pub code: &'static str,
@@ -13,13 +13,13 @@ pub struct Refusal {
     pub message: String,
     /// The number of the [`Request`](super::Request), by its name.
     pub field: Option<String>,
-    /// What was expected.
+    /// The expected form.
     pub expected: Option<String>,
-    /// What to do.
+    /// The advice.
     pub help: Option<String>,
 }
 
-/// What is wrong with a question.
+/// The fault of a question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum RefusalKind {

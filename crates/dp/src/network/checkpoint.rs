@@ -28,7 +28,7 @@ const HASH: usize = 32;
 /// each training that goes on from it spends the steps that are left.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checkpoint {
-    /// What is trained.
+    /// The trained object.
     pub(super) training: Described,
     pub(super) state: State,
     /// Number of steps that may have begun.

@@ -19,7 +19,7 @@ use crate::training::versions;
 /// Microbatches of so many samples cost less than 1% of noise in single precision.
 const MOST_ROUNDED: usize = 256;
 
-/// What sees each step.
+/// The observer of each step.
 type Observer<'o> = dyn FnMut(&NetworkStep<'_>) + 'o;
 
 /// A training after one of its steps.
@@ -134,7 +134,7 @@ pub struct NetworkTraining {
     pub architecture: Architecture,
     /// The label of each class, as it is in the files of images: one for each unit of the last layer.
     pub labels: Vec<u8>,
-    /// How a byte of an image becomes a number.
+    /// The map from a byte of an image to a number.
     pub scaling: Scaling,
     /// The views of an image over which losses and logits are averaged.
     pub views: Views,
@@ -142,7 +142,7 @@ pub struct NetworkTraining {
     pub initial: Initial,
     /// The public seed of the start.
     pub seed: u64,
-    /// How it is trained.
+    /// Its training.
     pub method: Method,
 }
 

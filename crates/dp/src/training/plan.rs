@@ -46,7 +46,7 @@ impl Shape {
     }
 }
 
-/// What is to be learnt.
+/// The learning task.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Task {
     /// The loss of one model.

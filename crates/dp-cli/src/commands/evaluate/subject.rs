@@ -23,7 +23,7 @@ pub(super) struct Subject {
     kind: Kind,
     /// The reason why its guarantee does not hold, if it does not.
     pub(super) guarantee: Result<(), dp::Error>,
-    /// What it protects.
+    /// Its unit of privacy.
     pub(super) unit: Unit,
     /// The hash of the published model, from which this one differs in the threshold only.
     published: String,

@@ -30,7 +30,7 @@ pub(super) struct NetworkConfig {
     pub(super) start_seed: u64,
     /// The views of an image.
     pub(super) views: Views,
-    /// How it is private; `None` for the baseline.
+    /// Its privacy; `None` for the baseline.
     pub(super) privacy: Option<Privacy>,
     /// The given settings; the rest follows from public numbers.
     pub(super) settings: Settings,

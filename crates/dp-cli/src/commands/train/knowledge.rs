@@ -1,4 +1,4 @@
-//! What is known about the records before they are read, as flags say it.
+//! The facts about the records that flags state before these are read.
 
 use dp_data::draft::LabelHint;
 use dp_data::encode::MAX_FEATURES;

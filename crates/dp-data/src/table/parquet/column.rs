@@ -36,7 +36,7 @@ impl Kind {
     }
 }
 
-/// What the stored values are.
+/// The kind of the stored values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Meaning {
     Boolean,

@@ -8,7 +8,7 @@ use crate::error::{DataError, DataErrorKind};
 use crate::memory::reserve;
 use crate::table::{Batch, Batches};
 
-/// How the cells of a column are read.
+/// The reader of a column's cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     Boolean,

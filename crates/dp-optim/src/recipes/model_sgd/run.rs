@@ -44,7 +44,7 @@ pub struct ModelPlan<A: RecordAdjacency> {
     relation: PhantomData<A>,
 }
 
-/// What a training works on.
+/// The objects of a training.
 struct Training<'t, F, M, S> {
     model: &'t M,
     samples: &'t S,

@@ -54,7 +54,7 @@ const MOST_CANDIDATES: u32 = 1 << 10;
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]
 pub struct StepSearch {
-    /// How a candidate is chosen: [`Search::Backtracking`] or [`Search::Selection`].
+    /// The choice of a candidate: [`Search::Backtracking`] or [`Search::Selection`].
     pub search: Search,
     /// K: number of candidates.
     pub candidates: u32,

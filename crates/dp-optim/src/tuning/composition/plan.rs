@@ -21,7 +21,7 @@ use crate::tuning::portion::Portion;
 /// The fraction of the budget at which the search for the noise ends.
 const CLOSE: f64 = 1.0 - 1e-4;
 
-/// What an epsilon must be.
+/// The range of an epsilon.
 const REACHABLE: &str = "the range that these trainings together can reach: raise epsilon, or use fewer candidates";
 
 /// The plan of the best of several trainings.

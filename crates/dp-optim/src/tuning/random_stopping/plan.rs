@@ -26,7 +26,7 @@ use crate::tuning::{calibration, repetitions};
 /// The fraction of the budget at which the search for the noise ends.
 const CLOSE: f64 = 0.99;
 
-/// What an epsilon must be.
+/// The range of an epsilon.
 const REACHABLE: &str =
     "the range that the best of these repetitions can reach: raise epsilon, or use fewer repetitions";
 
