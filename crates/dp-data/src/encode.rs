@@ -90,9 +90,9 @@ pub enum UnknownCategory {
 /// if these are a category); **the intercept is last**. An encoder is serialised into a model file, and checked again when read.
 ///
 /// # Privacy
-/// The exact Euclidean norm of a stored row is at most 1, including the intercept: rows are scaled by `(1 - k)/|x|`, where
-/// `k = (d + 8) 2^-53` for `d` nonzero features exceeds every rounding error of computing norm and products, and single precision
-/// rounds towards zero. The width, the storage and the scaling depend on the schema only.
+/// The exact Euclidean norm of a stored row is at most 1, including the intercept. Rows are scaled by `(1 - k)/|x|`, with
+/// `k = (d + 8) 2^-53` for `d` nonzero features, which exceeds the rounding errors of norm and products. Single precision rounds
+/// towards zero. The width, the storage and the scaling depend on the schema only.
 ///
 /// A null record (see [`OnMissing::Neutral`](crate::schema::OnMissing::Neutral)) becomes a row of zeros, including the intercept,
 /// with target 0 and its mark in [`Block::valid`](crate::Block::valid) `false`.

@@ -56,11 +56,11 @@ impl Piece {
     }
 }
 
-/// The pieces in which a visitor takes a batch that is longer than a block of its source. What it computes must not depend on
+/// The pieces in which a visitor takes a batch that is longer than a block of its source. The visitor's results must not depend on
 /// where a batch was cut.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pieces {
-    /// None: a batch is copied together first.
+    /// No pieces: the batch is first copied into one block.
     #[default]
     Whole,
     /// Exactly this many examples, except for the last piece, whatever the source.

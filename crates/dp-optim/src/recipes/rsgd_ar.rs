@@ -163,7 +163,7 @@ impl Algorithm for RsgdAr {
 }
 
 impl RsgdAr {
-    /// Creates RSGD-AR: ten passes in batches of 50, a restart after five, steps from 1 on.
+    /// Creates RSGD-AR: ten passes in batches of 50, a restart after five passes, initial step size 1.
     pub fn new(loss: LossKind, lambda: f64) -> Self {
         Self {
             loss,

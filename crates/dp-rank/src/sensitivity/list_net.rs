@@ -4,7 +4,7 @@ use super::ImageBounds;
 use super::gram::{Gram, diameter};
 use crate::certified::UNIT;
 
-/// Returns bounds for [`ListNet`](crate::loss::ListNet) of the first position, about its public centre `Σ_i (p_i - 1/n) φ_i`.
+/// Returns bounds for top-one [`ListNet`](crate::loss::ListNet), with the radius about the public centre `Σ_i (p_i - 1/n) φ_i`.
 ///
 /// # Formula
 /// ```text

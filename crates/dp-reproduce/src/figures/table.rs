@@ -34,8 +34,8 @@ pub fn repetitions(effort: Effort) -> u32 {
     effort.repetitions(10)
 }
 
-/// Returns logistic regression with λ = 0.01, delta = 1/n², ten passes and batches of 50: every algorithm on every data set,
-/// and Auto without a delta, for comparison with others that need none.
+/// Returns the settings: logistic regression with λ = 0.01, delta = 1/n², ten passes and batches of 50, for every algorithm on every
+/// data set; and Auto with delta = 0, for comparison with algorithms that need no delta.
 pub fn settings(effort: Effort) -> Vec<Setting> {
     let sets =
         [DataSet::Mnist, DataSet::Covertype, DataSet::KddCup, DataSet::Higgs, DataSet::Occupancy, DataSet::Banknote];

@@ -16,7 +16,7 @@ const MOST_NOISE_OF_MOMENTS: f64 = 1000.0;
 /// Relative increases of the noise, tried until the event, with numbers rounded to the units of the data, keeps the promise.
 const MORE_NOISE: [f64; 3] = [1e-12, 1e-10, 1e-8];
 
-/// The result of calibration: the regulariser and the noises.
+/// The result of calibration: the regulariser, and the noise in the objective, on the minimiser and on the centre.
 #[derive(Debug, Clone, Copy, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(deny_unknown_fields))]

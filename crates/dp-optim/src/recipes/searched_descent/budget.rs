@@ -14,7 +14,7 @@ use crate::recipes::recipe::{Budget, RecordAdjacency, least_scale};
 #[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields))]
 #[non_exhaustive]
 pub enum FilterBudget {
-    /// A zCDP budget, for all records at each step.
+    /// A zCDP budget, for full batches.
     Zcdp {
         /// The budget.
         rho: f64,
