@@ -1,14 +1,14 @@
 """Regret of the rule for curves, with its constants chosen on all tables but one.
 
     cargo run --release -p benches --bin curves -- --data FILE LABEL POSITIVE [--data ...] [--rows 4000] --runs 10
-        --maps linear:0,by-range:2,by-range:4,by-range:5,by-range:6
+        --maps auto,linear:0,by-range:2,by-range:4,by-range:5,by-range:6
         --epsilons 0.05,0.1,0.2,0.4,0.8,1.6,4 --deltas 1e-8,0 > cells.csv
     python benches/peers/rule.py cells.csv [...]
 
 Reads the cells of `--bin curves`, each a table, epsilon, delta and number of cosines (0 for linear terms). The rule is that of
 `dp_optim::Auto::cosines`, with its constants as parameters. For each table the constants are those of least mean regret on the
 other tables, from the grid below; the regret on the table itself is shown. The regret of a cell is the best figure of all maps,
-with hindsight, minus that of the map chosen.
+with hindsight, minus that of the map chosen. Cells of `auto`, if there are any, must have the features that the rule gives.
 """
 
 import argparse
@@ -85,6 +85,9 @@ def read(paths):
                 cell = cells.setdefault(key, {"figures": {}})
                 cell |= {"table": key[0], "epsilon": key[1], "delta": key[2]}
                 cell |= {"n": key[3], "columns": int(row["columns"])}
+                if row["map"] == "auto":
+                    cell["features"] = int(row["features"])
+                    continue
                 cosines = int(row["map"].split(":")[1])
                 cell["figures"][cosines] = {figure: float(row[figure]) for figure in FIGURES}
                 if cosines == 0:
@@ -98,6 +101,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("cells", nargs="+", help="output of --bin curves")
     cells = read(parser.parse_args().cells)
+    for cell in cells:
+        added = cell["columns"] * max(chosen(cell, SHIPPED) - 1, 0)
+        if cell.get("features", cell["dim"] + added) != cell["dim"] + added:
+            sys.exit(f"SHIPPED is not the rule of auto: {cell}")
     tables = sorted({cell["table"] for cell in cells})
     print(f"{len(cells)} cells of {len(tables)} tables: {', '.join(tables)}\n")
     print("| figure | delta | cells | left out | auto | in hindsight | 0 | 2 | 4 | 6 | largest, left out |")

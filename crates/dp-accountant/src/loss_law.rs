@@ -171,8 +171,6 @@ pub(crate) enum Law {
         above: Arc<dyn LossLaw>,
         /// A law that the release's pair dominates.
         below: Arc<dyn LossLaw>,
-        /// True if both are so close that a finer grid brings the results together.
-        are_close: bool,
     },
     /// An upper bound on the curve.
     Bounded(Arc<dyn DominatingCurve>),
@@ -198,8 +196,8 @@ impl Law {
         match (direction, self) {
             (Direction::Remove, law) => law,
             (Direction::Add, Self::Known(law)) => Self::Known(Arc::new(Reversed(law))),
-            (Direction::Add, Self::Between { above, below, are_close }) => {
-                Self::Between { above: Arc::new(Reversed(above)), below: Arc::new(Reversed(below)), are_close }
+            (Direction::Add, Self::Between { above, below }) => {
+                Self::Between { above: Arc::new(Reversed(above)), below: Arc::new(Reversed(below)) }
             }
             (Direction::Add, Self::Bounded(curve)) => Self::Bounded(Arc::new(ReversedCurve(curve))),
         }
@@ -209,7 +207,7 @@ impl Law {
     pub(crate) fn steps(&self) -> f64 {
         match self {
             Self::Known(law) => law.steps(),
-            Self::Between { above, below, .. } => above.steps() + below.steps(),
+            Self::Between { above, below } => above.steps() + below.steps(),
             Self::Bounded(_) => 500.0,
         }
     }
@@ -218,7 +216,7 @@ impl Law {
     pub(crate) fn is_symmetric(&self) -> bool {
         match self {
             Self::Known(law) => law.is_symmetric(),
-            Self::Between { above, below, .. } => above.is_symmetric() && below.is_symmetric(),
+            Self::Between { above, below } => above.is_symmetric() && below.is_symmetric(),
             Self::Bounded(curve) => curve.is_symmetric(),
         }
     }
@@ -227,7 +225,7 @@ impl Law {
     pub(crate) fn support(&self) -> (f64, f64) {
         match self {
             Self::Known(law) => law.support(),
-            Self::Between { above, below, .. } => {
+            Self::Between { above, below } => {
                 let (above, below) = (above.support(), below.support());
                 (above.0.min(below.0), above.1.max(below.1))
             }
@@ -243,7 +241,7 @@ impl Law {
         };
         match self {
             Self::Known(law) => tails(law.as_ref()),
-            Self::Between { above, below, .. } => {
+            Self::Between { above, below } => {
                 let (above, below) = (tails(above.as_ref()), tails(below.as_ref()));
                 (above.0.max(below.0), above.1.max(below.1))
             }

@@ -37,9 +37,7 @@ pub(super) fn law_of(leaf: &Leaf) -> Option<Law> {
             let sampled = |base| -> Arc<dyn LossLaw> { Arc::new(Sampled::new(*rate, base)) };
             match law_of(base)? {
                 Law::Known(base) => Law::Known(sampled(base)),
-                Law::Between { above, below, are_close } => {
-                    Law::Between { above: sampled(above), below: sampled(below), are_close }
-                }
+                Law::Between { above, below } => Law::Between { above: sampled(above), below: sampled(below) },
                 Law::Bounded(_) => return None,
             }
         }

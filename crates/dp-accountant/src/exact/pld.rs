@@ -462,7 +462,7 @@ impl<'a> Discretisation<'a> {
 
     /// Returns whether the results stay apart on every grid.
     fn has_gap(&self) -> bool {
-        self.parts.iter().any(|(law, _)| matches!(law, Law::Bounded(_) | Law::Between { are_close: false, .. }))
+        self.parts.iter().any(|(law, _)| !matches!(law, Law::Known(_)))
     }
 
     fn uppers(&self) -> impl Iterator<Item = (&Masses, f64)> {

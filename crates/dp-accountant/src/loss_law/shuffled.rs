@@ -39,7 +39,7 @@ pub(crate) fn law(epsilon: f64, records: u64) -> Option<Law> {
         return None;
     }
     let side = |buckets| -> Arc<dyn LossLaw> { Arc::new(Side { epsilon, records, buckets, atoms: OnceLock::new() }) };
-    Some(Law::Between { above: side(Some(buckets as usize)), below: side(None), are_close: false })
+    Some(Law::Between { above: side(Some(buckets as usize)), below: side(None) })
 }
 
 /// One of the two laws, enumerated on first use.

@@ -55,7 +55,7 @@ pub(crate) fn law(std_dev: f64, regularization: f64, loss: MarginLoss) -> Option
         Pair::Sided(pair) if pair.cancellation().is_finite() => Arc::new(pair),
         Pair::Sided(_) => return None,
     };
-    Some(Law::Between { above, below: Arc::new(Gaussian::new(mu)), are_close: false })
+    Some(Law::Between { above, below: Arc::new(Gaussian::new(mu)) })
 }
 
 /// Returns a bound on the relative rounding error of normal tails whose argument is a sum of terms up to `extreme`; beyond 40 the

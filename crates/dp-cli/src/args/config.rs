@@ -53,15 +53,17 @@ pub(super) fn with_config(
     Ok((all, Some(name.clone())))
 }
 
-/// Names the file for a value that it gives to a flag and that the flag does not take.
-pub(super) fn refused(error: clap::Error, given: &[OsString], file: Option<FileName>) -> Refused {
+/// Names the file for an invalid value in it: that of a flag in `all` arguments which neither those `given` nor the environment has.
+pub(super) fn refused(error: clap::Error, given: &[OsString], all: &[OsString], file: Option<FileName>) -> Refused {
     let named = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(shown)) => shown.split(' ').next().map(str::to_owned),
         _ => None,
     };
-    let is_given = |flag: &str| given.iter().any(|argument| argument.to_string_lossy().split('=').next() == Some(flag));
+    let has = |arguments: &[OsString], flag: &str| {
+        arguments.iter().any(|argument| argument.to_string_lossy().split('=').next() == Some(flag))
+    };
     match (file, named) {
-        (Some(file), Some(flag)) if error.get(ContextKind::InvalidValue).is_some() && !is_given(&flag) => {
+        (Some(file), Some(flag)) if has(all, &flag) && !has(given, &flag) => {
             let message = error.to_string();
             let first = message.lines().next().unwrap_or_default().trim_start_matches("error: ");
             let mut failure = Failure::new(ExitStatus::Usage, "config.value", first);

@@ -59,7 +59,8 @@ pub enum Refused {
 pub fn parse(arguments: &[OsString]) -> Result<Parsed, Refused> {
     let mut command = with_short_help(Cli::command());
     let (all, file) = config::with_config(&command, arguments).map_err(Refused::Config)?;
-    let matches = command.try_get_matches_from_mut(all).map_err(|error| config::refused(error, arguments, file))?;
+    let matches =
+        command.try_get_matches_from_mut(&all).map_err(|error| config::refused(error, arguments, &all, file))?;
     let cli = Cli::from_arg_matches(&matches).map_err(|error| Refused::Clap(error.format(&mut command)))?;
     if cli.global.print_config && !matches!(cli.command, Command::Help(_)) {
         let printed = config::printed(&command, &matches).map_err(Refused::Config)?;

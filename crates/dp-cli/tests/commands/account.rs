@@ -249,6 +249,14 @@ fn numbers_out_of_range_name_their_flag() {
             place.dp(&arguments).fails(2, "usage.value").says(flag).says("expected");
         }
     }
+    // Each solved number can be put in again.
+    let mut solved = vec!["account", "gaussian", "--delta", "1e-11", "--steps", "750", "--json", "--epsilon", "0.01"];
+    let noise = place.dp(&solved).json()["noise_multiplier"].to_string();
+    solved.truncate(7);
+    let again = place.dp(&[&solved[..], &["--noise-multiplier", &noise]].concat()).json();
+    assert!((again["epsilon"].as_f64().unwrap() / 0.01 - 1.0).abs() < 1e-6, "{again}");
+    let of_rdp = ["account", "laplace", "--epsilon", "1.29", "--delta", "0", "--steps", "3", "--accountant", "rdp"];
+    place.dp(&of_rdp).fails(4, "account.unreachable").says("accountant `rdp`");
     for (value, code) in [("-1", 2), ("NaN", 2), ("inf", 2), ("1e7", 2), ("0", 2)] {
         let run = place.dp(&["account", "gaussian", "--epsilon", value, "--delta", "1e-5"]);
         run.fails(code, "usage.value").says("--epsilon");

@@ -129,6 +129,12 @@ fn a_wrong_file_is_refused_with_its_line_or_key() {
     place.write("wrong.toml", "[train]\nepsilon = 'much'");
     let run = place.dp(&words("train --config wrong.toml --data people.csv --out m.json"));
     run.fails(2, "config.value").says("wrong.toml").says("--epsilon");
+    // Of the environment, beside a file.
+    place.write("right.toml", "[train]\nepsilon = 1");
+    let mut of_environment = place.command(&words("train --config right.toml --data people.csv --out m.json"));
+    let run = of_environment.env("DP_THREADS", "many").output().unwrap();
+    let said = String::from_utf8(run.stderr).unwrap();
+    assert!(run.status.code() == Some(2) && said.contains("--threads") && !said.contains("right.toml"), "{said}");
     let typed = place.dp(&words("train --config wrong.toml --data people.csv --out m.json --epsilon many"));
     assert!(typed.code == 2 && typed.stderr.contains("'many'") && !typed.stderr.contains("wrong.toml"), "{typed:?}");
 }

@@ -162,7 +162,11 @@ impl Fields<'_> {
             Some(number) if number.fract() == 0.0 && (0.0..=9_007_199_254_740_992.0).contains(&number) => {
                 Ok(Some(number as u64))
             }
-            _ => Err(unfit(name, &value, "a whole number of at least 0 (above 2^53 without exponent), without quotes")),
+            _ => Err(unfit(
+                name,
+                &value,
+                "a whole number of at least 0, without quotes, and above 2^53 without an exponent",
+            )),
         }
     }
 

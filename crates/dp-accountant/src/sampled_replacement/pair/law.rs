@@ -13,7 +13,7 @@ impl Pair {
         if self.is_symmetric() {
             Law::known(*self)
         } else {
-            Law::Between { above: Arc::new(Folded(*self)), below: Arc::new(*self), are_close: false }
+            Law::Between { above: Arc::new(Folded(*self)), below: Arc::new(*self) }
         }
     }
 
