@@ -57,7 +57,7 @@ use crate::params::{Delta, Epsilon};
 use crate::rounding::mul_up;
 use crate::work;
 use most::Most;
-use search::{Found, Range, Start};
+use search::{FROM_A_GUESS, FROM_A_RESULT, Found, Range, Start};
 
 /// Scales are searched between the inverse of this and this.
 const FARTHEST_SCALE: f64 = 1e120;
@@ -154,7 +154,7 @@ impl Calibration {
     /// # Errors
     /// Those of [`least_scale`], and [`Error::NotUnderRelation`] after [`under`](Self::under).
     pub fn least_scale(&self, event_at: impl Fn(f64) -> DpEvent) -> Result<Calibrated<f64>, Error> {
-        let start = Start { x: self.start_or(1.0)?.ln(), slope: -1.0 };
+        let start = Start { x: self.start_or(1.0)?.ln(), slope: -1.0, reach: FROM_A_GUESS };
         self.scale_from(FARTHEST_SCALE.recip(), start, event_at)
     }
 
@@ -164,7 +164,7 @@ impl Calibration {
     /// Those of [`largest_rate`], and [`Error::NotUnderRelation`] after [`under`](Self::under).
     pub fn largest_rate(&self, event_at: impl Fn(f64) -> DpEvent) -> Result<Calibrated<f64>, Error> {
         let range = Range { low: 0.0, high: -LEAST_RATE.ln() };
-        let start = Start { x: -self.start_or(0.01)?.ln(), slope: -1.0 };
+        let start = Start { x: -self.start_or(0.01)?.ln(), slope: -1.0, reach: FROM_A_GUESS };
         let (found, epsilon, evaluations) = self.search(range, start, |x| event_at((-x).exp()))?;
         let mut found = match found {
             Found::At(x) => Calibrated { value: (-x).exp(), epsilon, evaluations, beyond: None },
@@ -280,8 +280,8 @@ impl Calibration {
             })
         };
         let found = in_turns(|limit| {
-            let x = if best.get().0.is_finite() { best.get().0 } else { start.x };
-            search(Start { x, ..start }, limit)
+            let (x, _) = best.get();
+            search(if x.is_finite() { Start { x, reach: FROM_A_RESULT, ..start } } else { start }, limit)
         })?;
         let (least, epsilon) = best.get();
         let found = if found != Found::EverywhereSafe && least.is_finite() { Found::At(least) } else { found };

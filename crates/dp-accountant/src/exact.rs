@@ -24,7 +24,7 @@ use std::sync::OnceLock;
 use self::closed_form::ClosedForm;
 use self::contour::{Contour, EASED, Effort, PATIENT};
 use self::ends::{Ends, WIDE};
-use self::pld::Composed;
+use self::pld::{Composed, Grids, Question};
 use crate::adjacency::AdjacencyKind;
 use crate::error::{Error, non_negative};
 use crate::event::DpEvent;
@@ -233,23 +233,11 @@ impl Numeric {
         if found.upper.is_finite() && found.upper - found.lower <= WIDE * found.upper {
             return (found, Engine::Contour);
         }
-        let ends = |(lower, upper)| Ends { lower, upper };
         self.with_more_work(
             found,
-            |ends| ends.upper,
-            |laws| {
-                let (lower, upper) = laws.epsilon_if_promising(low)?;
-                Some(Ends { lower: if low == high { lower } else { laws.epsilon_if_promising(high)?.0 }, upper })
-            },
+            |_| Question::EpsilonAt(low, high),
             |contour, effort| contour.epsilon_eased(low, high, effort),
-            |laws| {
-                let (lower, upper) = laws.epsilon(low);
-                Ends { lower: if low == high { lower } else { laws.epsilon(high).0 }, upper }
-            },
-            |laws, known| {
-                let rare = |laws: &Composed| known.both(ends(laws.epsilon_keeping_rare(low, high, known)));
-                laws.map_or(known, rare).both(renyi_epsilon(leaves, low))
-            },
+            || renyi_epsilon(leaves, low),
         )
     }
 
@@ -265,63 +253,59 @@ impl Numeric {
         if found.upper - found.lower <= WIDE * found.upper.abs().max(1.0) || found.upper == f64::NEG_INFINITY {
             return (found, Engine::Contour);
         }
-        let ends = |(lower, upper)| Ends { lower, upper };
         self.with_more_work(
             found,
-            |ends| ends.upper.abs().max(1.0),
-            |laws| laws.log_delta_if_promising(epsilon).map(ends),
+            |most| Question::DeltaAt(epsilon, most),
             |contour, effort| contour.log_delta_eased(epsilon, effort),
-            |laws| ends(laws.log_delta(epsilon)),
-            |laws, known| {
-                let rare = |laws: &Composed| known.both(ends(laws.log_delta_keeping_rare(epsilon, known)));
-                laws.map_or(known, rare).both(renyi_log_delta(leaves, epsilon))
-            },
+            || renyi_log_delta(leaves, epsilon),
         )
     }
 
-    /// Improves ends that the usual lines of the contour leave far apart, in units of `size`: by eased lines if there are many
-    /// releases, then by the loss distributions if they are promising, otherwise by more costly lines, otherwise by the
-    /// distributions at full effort. If the ends are still far apart, `last` improves them: by distributions that keep rare losses,
-    /// and by the Renyi curve.
+    /// Improves ends that the usual lines of the contour leave far apart: by eased lines if there are many releases, then by the
+    /// loss distributions if they are promising, otherwise by more costly lines, otherwise by the distributions at full effort. If
+    /// the ends are still far apart, distributions that keep rare losses and the Renyi curve improve them.
+    ///
+    /// `question` takes an upper bound on the logarithm of delta.
     fn with_more_work(
         &self,
         known: Ends,
-        size: impl Fn(Ends) -> f64,
-        promising: impl Fn(&Composed) -> Option<Ends>,
+        question: impl Fn(f64) -> Question,
         eased: impl Fn(&Contour, Effort) -> Ends,
-        all: impl Fn(&Composed) -> Ends,
-        last: impl Fn(Option<&Composed>, Ends) -> Ends,
+        renyi: impl Fn() -> Ends,
     ) -> (Ends, Engine) {
+        let any = question(f64::INFINITY);
         let is_close = |ends: Ends| {
-            ends.lower == ends.upper || ends.upper.is_finite() && ends.upper - ends.lower <= WIDE * size(ends)
+            let size = if let Question::EpsilonAt(..) = any { ends.upper } else { ends.upper.abs().max(1.0) };
+            ends.lower == ends.upper || ends.upper.is_finite() && ends.upper - ends.lower <= WIDE * size
         };
         let Some(laws) = self.composed() else {
-            return (last(None, known), Engine::Contour);
+            return (known.both(renyi()), Engine::Contour);
         };
-        let known = match &self.contour {
-            None => known.both(all(laws)),
-            Some(contour) => {
-                let mut known = known;
-                if contour.is_long() {
-                    // A limit on work must leave enough for the distributions.
-                    known = known.both(work::limited(0.25 * work::allowance(), || eased(contour, EASED)).value);
-                    if is_close(known) {
-                        return (known, Engine::Contour);
-                    }
-                }
-                match promising(laws) {
-                    Some(ends) => known.both(ends),
-                    None => {
-                        let known = known.both(eased(contour, PATIENT));
-                        if is_close(known) {
-                            return (known, Engine::Contour);
-                        }
-                        known.both(all(laws))
-                    }
+        let mut known = known.both(Ends { lower: laws.lower_end(any), upper: f64::INFINITY });
+        if let Some(contour) = self.contour.as_ref().filter(|contour| contour.is_long()) {
+            // A limit on work must leave enough for the distributions.
+            known = known.both(work::limited(0.25 * work::allowance(), || eased(contour, EASED)).value);
+            if is_close(known) {
+                return (known, Engine::Contour);
+            }
+        }
+        let promising = self.contour.as_ref().and_then(|_| laws.ends(any, known.lower, Grids::Promising));
+        if let Some(ends) = promising {
+            known = known.both(ends);
+        } else {
+            if let Some(contour) = &self.contour {
+                known = known.both(eased(contour, PATIENT));
+                if is_close(known) {
+                    return (known, Engine::Contour);
                 }
             }
-        };
-        (if is_close(known) { known } else { last(Some(laws), known) }, Engine::LossDistribution)
+            known = laws.ends(any, known.lower, Grids::All).map_or(known, |ends| known.both(ends));
+        }
+        if !is_close(known) {
+            let rare = laws.ends(question(known.upper), known.lower, Grids::KeepingRare);
+            known = rare.map_or(known, |ends| known.both(ends)).both(renyi());
+        }
+        (known, Engine::LossDistribution)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Calibration of DP-SGD (Poisson-sampled Gaussian steps), with a good initial guess.
 
-use super::{Calibrated, Calibration, MOST_STEPS, Start};
+use super::search::{FROM_A_GUESS, Start};
+use super::{Calibrated, Calibration, MOST_STEPS};
 use crate::error::Error;
 use crate::event::DpEvent;
 use crate::gaussian;
@@ -69,8 +70,10 @@ impl Calibration {
             (square.sqrt().recip(), -square / -(-square).exp_m1())
         });
         let start = match (self.start, guess) {
-            (None, Some((sigma, slope))) if sigma.is_normal() && slope.is_normal() => Start { x: sigma.ln(), slope },
-            _ => Start { x: self.start_or(1.0)?.ln(), slope: -1.0 },
+            (None, Some((sigma, slope))) if sigma.is_normal() && slope.is_normal() => {
+                Start { x: sigma.ln(), slope, reach: FROM_A_GUESS }
+            }
+            _ => Start { x: self.start_or(1.0)?.ln(), slope: -1.0, reach: FROM_A_GUESS },
         };
         self.scale_from(LEAST_MULTIPLIER, start, |sigma| event(sigma, rate, steps))
     }

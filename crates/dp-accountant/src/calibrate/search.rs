@@ -14,8 +14,10 @@ const LOOSE_TOLERANCE: f64 = 1e-6;
 /// Largest distance between points whose slope is trusted.
 const NEAR: f64 = 0.02;
 
-/// Largest length of the first step; each later step may be twice as long as the one before.
-const FIRST_REACH: f64 = 12.0;
+/// Largest length of the first step from a guess, and from the result of a search with coarse evaluations; each later step may be
+/// twice as long as the one before.
+pub(super) const FROM_A_GUESS: f64 = 12.0;
+pub(super) const FROM_A_RESULT: f64 = 0.25;
 
 /// Maximum number of trials, far above need: after a few dozen, every trial halves the bracket.
 const MAX_TRIALS: u32 = 300;
@@ -27,11 +29,12 @@ pub(super) struct Range {
     pub(super) high: f64,
 }
 
-/// The start of the search, with a guess of the slope of the excess there.
+/// The start of the search, with a guess of the slope of the excess there and the largest length of the first step.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Start {
     pub(super) x: f64,
     pub(super) slope: f64,
+    pub(super) reach: f64,
 }
 
 /// The result of the search.
@@ -63,7 +66,7 @@ pub(super) fn least_safe(
     start: Start,
     mut excess: impl FnMut(f64) -> Result<f64, Error>,
 ) -> Result<Found, Error> {
-    let mut search = Search { range, slope: start.slope, ..Search::default() };
+    let mut search = Search { range, slope: start.slope, reach: start.reach, ..Search::default() };
     let mut x = start.x.clamp(range.low, range.high);
     for _ in 0..MAX_TRIALS {
         search.record(Trial { x, excess: excess(x)? });
@@ -98,7 +101,7 @@ impl Default for Search {
             unsafe_: None,
             safe: None,
             recent: Vec::new(),
-            reach: FIRST_REACH,
+            reach: FROM_A_GUESS,
             least_excess: f64::INFINITY,
             stalled: 0,
             trials: 0,
@@ -158,6 +161,8 @@ impl Search {
                 let middle = 0.5 * (low.x + safe.x);
                 // The ends are moved by less than the tolerance, so that a zero next to them closes the bracket.
                 let edge = (0.9 * TOLERANCE).min(0.25 * (safe.x - low.x));
+                // An aim outside of the bracket comes from points that are far from its ends.
+                let aim = aim.filter(|aim| (low.x - TOLERANCE..=safe.x + TOLERANCE).contains(aim));
                 match aim {
                     Some(aim) if self.stalled < 3 && self.is_patient() => aim.clamp(low.x + edge, safe.x - edge),
                     _ => {
@@ -240,7 +245,7 @@ mod tests {
             }),
         ];
         for (i, (f, root)) in functions.into_iter().enumerate() {
-            let (found, trials) = run(Start { x: 0.0, slope: -1.0 }, f);
+            let (found, trials) = run(Start { x: 0.0, slope: -1.0, reach: FROM_A_GUESS }, f);
             let x = at(found);
             assert!(f(x) <= 0.0 && (x - root).abs() <= 2.0 * TOLERANCE, "{i}: {x} {root}");
             assert!(trials <= 9, "{i}: {trials}");
@@ -249,32 +254,38 @@ mod tests {
 
     #[test]
     fn jumps_infinities_and_plateaus_end() {
-        let (found, trials) =
-            run(Start { x: 0.0, slope: -1.0 }, |x| if x < 40.0 { f64::INFINITY } else { -f64::INFINITY });
+        let (found, trials) = run(Start { x: 0.0, slope: -1.0, reach: FROM_A_GUESS }, |x| {
+            if x < 40.0 { f64::INFINITY } else { -f64::INFINITY }
+        });
         assert!((at(found) - 40.0).abs() <= LOOSE_TOLERANCE && at(found) >= 40.0 && trials < 60, "{trials}");
-        let (found, trials) = run(Start { x: 0.0, slope: -1.0 }, |x| if x < -40.0 { 1.0 } else { -1.0 });
+        let (found, trials) =
+            run(Start { x: 0.0, slope: -1.0, reach: FROM_A_GUESS }, |x| if x < -40.0 { 1.0 } else { -1.0 });
         assert!((at(found) + 40.0).abs() <= LOOSE_TOLERANCE && at(found) >= -40.0 && trials < 60, "{trials}");
         // Flat on both sides of a steep slope.
-        let (found, trials) = run(Start { x: 50.0, slope: -1.0 }, |x| 0.7 - (100.0 * (x - 7.0)).tanh());
+        let (found, trials) =
+            run(Start { x: 50.0, slope: -1.0, reach: FROM_A_GUESS }, |x| 0.7 - (100.0 * (x - 7.0)).tanh());
         let root = 7.0 + 0.7f64.atanh() / 100.0;
         assert!((at(found) - root).abs() <= LOOSE_TOLERANCE && trials < 60, "{trials}");
-        assert_eq!(run(Start { x: 1.0, slope: -1.0 }, |_| f64::NAN).0, Found::NowhereSafe);
-        assert_eq!(run(Start { x: 1.0, slope: -1.0 }, |_| 0.2).0, Found::NowhereSafe);
-        assert_eq!(run(Start { x: 1.0, slope: -1.0 }, |_| -0.2).0, Found::EverywhereSafe);
-        assert_eq!(run(Start { x: 1.0, slope: -1.0 }, |_| f64::NEG_INFINITY).0, Found::EverywhereSafe);
+        assert_eq!(run(Start { x: 1.0, slope: -1.0, reach: FROM_A_GUESS }, |_| f64::NAN).0, Found::NowhereSafe);
+        assert_eq!(run(Start { x: 1.0, slope: -1.0, reach: FROM_A_GUESS }, |_| 0.2).0, Found::NowhereSafe);
+        assert_eq!(run(Start { x: 1.0, slope: -1.0, reach: FROM_A_GUESS }, |_| -0.2).0, Found::EverywhereSafe);
+        assert_eq!(
+            run(Start { x: 1.0, slope: -1.0, reach: FROM_A_GUESS }, |_| f64::NEG_INFINITY).0,
+            Found::EverywhereSafe
+        );
     }
 
     #[test]
     fn an_asymptote_below_the_target_is_not_mistaken_for_the_boundary() {
         // The excess tends to -1e-11: closeness in value says nothing about closeness in x.
-        let (found, _) = run(Start { x: 8.0, slope: -1.0 }, |x| (-x).exp() - 1e-11);
+        let (found, _) = run(Start { x: 8.0, slope: -1.0, reach: FROM_A_GUESS }, |x| (-x).exp() - 1e-11);
         assert!((at(found) - 1e11f64.ln()).abs() < 1e-6, "{found:?}");
     }
 
     #[test]
     fn a_noisy_function_ends_at_a_safe_point() {
         let noisy = |x: f64| 1.0 - x + 1e-8 * (1e13 * x).sin();
-        let (found, trials) = run(Start { x: 0.0, slope: -0.7 }, noisy);
+        let (found, trials) = run(Start { x: 0.0, slope: -0.7, reach: FROM_A_GUESS }, noisy);
         assert!(noisy(at(found)) <= 0.0 && (at(found) - 1.0).abs() < 1e-6 && trials < 60, "{found:?} {trials}");
     }
 }

@@ -358,6 +358,17 @@ fn the_usual_limit_changes_hardly_anything() {
     check("steps".to_owned(), &steps, 1e-9);
 }
 
+/// Epsilon is zero at the result of the coarse search, and says nothing about the distance: the search started anew from far away.
+#[test]
+fn a_second_search_begins_near_the_result_of_the_first() {
+    let (epsilon, delta) = target(0.010_804_873_455, 0.006_696_321_020_7);
+    let rate = SamplingRate::new(0.003_753_668_113_98).unwrap();
+    let search = || Calibration::new(epsilon, delta).dp_sgd_noise_multiplier(rate, 15).unwrap().value;
+    // 0.780498 without a limit.
+    let found = work::limited(work::USUAL, search);
+    assert!(found.value > 0.7804 && found.value < 0.7806, "{found:?}");
+}
+
 #[test]
 fn the_last_evaluations_within_a_limit_are_not_the_coarsest() {
     let (epsilon, delta) = target(1e-3, 1e-15);

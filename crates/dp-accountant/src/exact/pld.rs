@@ -11,8 +11,10 @@
 //! On a grid too coarse for most of the mass, as in a composition with a release from a small sample, a lower law of least loss in
 //! the mean may lose all rare large losses, which decide a small delta. If the two results stay far apart, the laws are
 //! discretised again on grids with a point on each law's bulk, with lower laws that keep rare losses ([`Grids::KeepingRare`]).
+//! Where one large loss decides, a bound without a grid is closer ([`largest`]).
 
 mod fft;
+mod largest;
 mod lattice;
 mod range;
 mod spectrum;
@@ -24,7 +26,8 @@ use fft::Fft;
 use lattice::{Discretised, Grid, Masses};
 use range::{LOG_OUTSIDE, Outside, aligned_step, bulk, offset, range};
 use spectrum::{Aliases, PartSide, Side};
-use tilt::{Cumulants, Question, Saddle, charge};
+pub(super) use tilt::Question;
+use tilt::{Cumulants, Saddle, charge};
 
 use super::ends::{Ends, WIDE};
 use super::kept::{Kept, Size, WIDENING};
@@ -88,7 +91,7 @@ const FAR: f64 = 0.5;
 
 /// The choice of grids.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Grids {
+pub(super) enum Grids {
     /// All grids that bring the ends closer.
     All,
     /// No further grids once one leaves the ends [`FAR`] apart.
@@ -99,6 +102,9 @@ enum Grids {
 
 /// Maximum number of grids.
 const MAX_GRIDS: u32 = 5;
+
+/// Share of the limit on work for the first direction: the other one mostly has to be shown to be below it.
+const FIRST_SHARE: f64 = 0.75;
 
 /// Logarithm of the least delta with close bounds; bounds on smaller deltas are not close.
 const LEAST_LOG_DELTA: f64 = -690.0;
@@ -149,49 +155,23 @@ impl Composed {
         Some(Self { directions })
     }
 
-    /// Returns a lower and an upper bound on the logarithm of delta at `epsilon` >= 0, over both directions.
-    pub(crate) fn log_delta(&self, epsilon: f64) -> (f64, f64) {
-        let question = Question::DeltaAt(epsilon, f64::INFINITY);
-        self.larger(question, f64::NEG_INFINITY, Grids::All).unwrap_or(question.trivial())
+    /// Returns a lower bound on the result, by the largest loss alone: see [`largest`].
+    pub(super) fn lower_end(&self, question: Question) -> f64 {
+        let ends = self.directions.iter().map(|direction| largest::lower_end(&direction.parts, question));
+        ends.fold(question.trivial().0, f64::max)
     }
 
-    /// As [`log_delta`](Self::log_delta), but `None` if grids leave the ends far apart, so that another engine should be tried
-    /// first.
-    pub(crate) fn log_delta_if_promising(&self, epsilon: f64) -> Option<(f64, f64)> {
-        self.larger(Question::DeltaAt(epsilon, f64::INFINITY), f64::NEG_INFINITY, Grids::Promising)
-    }
-
-    /// As [`log_delta`](Self::log_delta), by grids that keep rare losses, if the others leave the `known` ends far apart.
-    pub(crate) fn log_delta_keeping_rare(&self, epsilon: f64, known: Ends) -> (f64, f64) {
-        let question = Question::DeltaAt(epsilon, known.upper);
-        self.larger(question, known.lower, Grids::KeepingRare).unwrap_or(question.trivial())
-    }
-
-    /// Returns a lower and an upper bound on epsilon at the logarithm of delta, over both directions; the upper one may be
-    /// infinite.
-    pub(crate) fn epsilon(&self, log_delta: f64) -> (f64, f64) {
-        let question = Question::EpsilonAt(log_delta, log_delta);
-        self.larger(question, 0.0, Grids::All).unwrap_or(question.trivial())
-    }
-
-    /// As [`log_delta_if_promising`](Self::log_delta_if_promising).
-    pub(crate) fn epsilon_if_promising(&self, log_delta: f64) -> Option<(f64, f64)> {
-        self.larger(Question::EpsilonAt(log_delta, log_delta), 0.0, Grids::Promising)
-    }
-
-    /// As [`log_delta_keeping_rare`](Self::log_delta_keeping_rare), for epsilon at a logarithm of delta between `low` and `high`.
-    pub(crate) fn epsilon_keeping_rare(&self, low: f64, high: f64, known: Ends) -> (f64, f64) {
-        let question = Question::EpsilonAt(low, high);
-        self.larger(question, known.lower, Grids::KeepingRare).unwrap_or(question.trivial())
-    }
-
-    /// Returns the larger of both directions' results, the lower end of which is known to be at least `floor`; `None` if one is not
-    /// promising.
-    fn larger(&self, question: Question, floor: f64, grids: Grids) -> Option<(f64, f64)> {
-        self.directions.iter().try_fold((floor, question.trivial().0), |(low, high), direction| {
-            let (lower, upper) = direction.answer(question, low, grids)?;
-            Some((low.max(lower), high.max(upper)))
-        })
+    /// Returns bounds on the larger of both directions' results, which is known to be at least `floor`; `None` if a direction is
+    /// not promising.
+    pub(super) fn ends(&self, question: Question, floor: f64, grids: Grids) -> Option<Ends> {
+        let mut ends = Ends { lower: floor, upper: question.trivial().0 };
+        for (index, direction) in self.directions.iter().enumerate() {
+            let share = if index + 1 < self.directions.len() { FIRST_SHARE } else { 1.0 };
+            let answer = || direction.answer(question, ends.lower, grids);
+            let (lower, upper) = work::limited(share * work::allowance(), answer).value?;
+            ends = ends.larger(Ends { lower, upper });
+        }
+        Some(ends)
     }
 }
 
@@ -240,8 +220,8 @@ enum Found {
     Unpromising,
 }
 
-/// Returns one direction's result with the closest composition. It is computed no more finely than needed to see that it is below
-/// `floor`, the other direction's lower bound. `None` for [`Found::Nothing`].
+/// Returns one direction's result with the closest composition, or `floor`, a lower bound on both directions' results, if that is
+/// larger. The upper end is computed no more finely than needed to see that it is below `floor`. `None` for [`Found::Nothing`].
 fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) -> Option<Found> {
     let releases: f64 = parts.iter().map(|(_, count)| *count as f64).sum();
     if !(releases > 0.0) {
@@ -285,9 +265,12 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) ->
     // True once the limit on work made a grid coarser.
     let mut restricted = false;
     for _ in 0..MAX_GRIDS {
-        let Some(saddle) = discretisation.saddle(question) else { break };
-        if let Question::DeltaAt(..) = question {
-            log_delta = saddle.log_delta.clamp(LEAST_LOG_DELTA, 0.0);
+        let Some(mut saddle) = discretisation.saddle(question) else { break };
+        match (question, &best) {
+            (Question::DeltaAt(..), _) => log_delta = saddle.log_delta.clamp(LEAST_LOG_DELTA, 0.0),
+            // Where the curve is nearly flat, the estimate may be far too large, and its window too short.
+            (Question::EpsilonAt(..), Some(((_, upper), _))) => saddle.epsilon = saddle.epsilon.min(*upper),
+            (Question::EpsilonAt(..), None) => {}
         }
         let outside = Outside::new(log_delta, releases);
         // The first grid serves only to find the saddle point, unless it is exact.
@@ -301,6 +284,7 @@ fn answer(parts: &[(Law, u64)], question: Question, floor: f64, grids: Grids) ->
         let Some(mut composition) = discretisation.compose(&saddle, log_delta, affordable(FULL).length) else { break };
         let found = composition.answer(question);
         composition.width = relative_width(question, &saddle, found);
+        let found = (found.0.max(floor), found.1);
         let ((lower, upper), closest) = match best {
             Some(((lower, upper), before)) => {
                 let closest = if WIDENING * before.width < composition.width { before } else { composition };
@@ -616,6 +600,8 @@ fn crossing(f: impl Fn(f64) -> f64, saddle: &Saddle, target: f64, limit: f64) ->
     let (mut low, mut high): (Option<Evaluated>, Option<Evaluated>) = (None, None);
     let mut point = saddle.epsilon.clamp(0.0, limit);
     let mut reach = 1.0 / saddle.tilt;
+    // The distance of the ends one step and two steps ago.
+    let mut widths = [f64::INFINITY; 2];
     for _ in 0..MAX_STEPS {
         let value = f(point);
         if exceeds(value) {
@@ -638,8 +624,10 @@ fn crossing(f: impl Fn(f64) -> f64, saddle: &Saddle, target: f64, limit: f64) ->
                 let margin = 0.25 * CLOSE * high;
                 let guess = if inside(secant) { secant } else { newton };
                 let guess = if exceeds(value) { guess + margin } else { guess - margin };
-                let middle = 0.5 * (low + high);
-                if inside(guess) && (value - target).abs() < 0.5 { guess } else { middle }
+                // Where the curve bends, secants approach from one side only.
+                let is_slow = high - low > 0.5 * widths[1];
+                widths = [high - low, widths[0]];
+                if inside(guess) && !is_slow && (value - target).abs() < 0.5 { guess } else { 0.5 * (low + high) }
             }
             (Some(Evaluated { point: low, value: at_low }), None) => {
                 if low >= limit {

@@ -83,7 +83,7 @@ mod tests {
         // With a noise of a thousandth, the releases identify the data set if the record was in any sample.
         for noise in [0.002, 0.05, 0.3] {
             let run = DpEvent::SelfComposed { event: Box::new(sampled(1e-4, noise)), count: 200 };
-            let p = 1.0 - (1.0 - 1e-4f64).powi(200);
+            let p = -(200.0 * (-1e-4f64).ln_1p()).exp_m1();
             assert_eq!(exact::epsilon(&run, Delta::new(1.001 * p).unwrap()).unwrap().upper, 0.0, "{noise}");
             let delta = exact::delta(&run, 0.5).unwrap();
             assert!(delta.lower <= p && delta.upper <= p * (1.0 + 1e-12), "{noise}: {delta:?}");

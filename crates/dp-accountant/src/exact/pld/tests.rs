@@ -2,6 +2,23 @@ use super::*;
 use crate::finite_pair::FinitePair;
 use crate::leaves::Leaf;
 
+impl Composed {
+    /// Returns a lower and an upper bound on the logarithm of delta at `epsilon`, by the grids that keep the means.
+    pub(crate) fn log_delta(&self, epsilon: f64) -> (f64, f64) {
+        self.answer(Question::DeltaAt(epsilon, f64::INFINITY), f64::NEG_INFINITY, Grids::All)
+    }
+
+    /// Returns a lower and an upper bound on epsilon at a logarithm of delta, by the grids that keep the means.
+    pub(crate) fn epsilon(&self, log_delta: f64) -> (f64, f64) {
+        self.answer(Question::EpsilonAt(log_delta, log_delta), 0.0, Grids::All)
+    }
+
+    fn answer(&self, question: Question, floor: f64, grids: Grids) -> (f64, f64) {
+        let Ends { lower, upper } = self.ends(question, floor, grids).unwrap();
+        (lower, upper)
+    }
+}
+
 fn epsilon(leaves: Leaves, delta: f64) -> (f64, f64) {
     Composed::new(&leaves).unwrap().epsilon(delta.ln())
 }
@@ -117,9 +134,6 @@ fn hockey_stick(outcomes: &[(f64, f64)], epsilon: f64) -> f64 {
     outcomes.iter().map(|(p, q)| (p - epsilon.exp() * q).max(0.0)).sum()
 }
 
-/// The ends of an unknown logarithm of a delta.
-const ANY_DELTA: Ends = Ends { lower: f64::NEG_INFINITY, upper: 0.0 };
-
 /// Checks that the larger direction's delta of enumerated outcomes lies in the brackets, and that the usual one is narrow.
 #[track_caller]
 fn matches_enumeration(leaves: &Leaves, laws: &[Vec<(f64, f64)>], width: f64) {
@@ -132,9 +146,11 @@ fn matches_enumeration(leaves: &Leaves, laws: &[Vec<(f64, f64)>], width: f64) {
         let (lower, upper) = (lower.exp(), upper.exp());
         assert!(lower <= truth + 1e-14 && truth <= upper + 1e-14, "{epsilon}: {truth} is not in [{lower}, {upper}]");
         assert!(upper - lower <= width * truth + 1e-9, "{epsilon}: [{lower}, {upper}] is wide");
-        let (lower, upper) = composed.log_delta_keeping_rare(epsilon, ANY_DELTA);
+        let (lower, upper) = composed.answer(Question::DeltaAt(epsilon, 0.0), f64::NEG_INFINITY, Grids::KeepingRare);
         let (lower, upper) = (lower.exp(), upper.exp());
         assert!(lower <= truth + 1e-14 && truth <= upper + 1e-14, "{epsilon}: {truth} is not in [{lower}, {upper}]");
+        let lower = composed.lower_end(Question::DeltaAt(epsilon, f64::INFINITY)).exp();
+        assert!(lower <= truth + 1e-14, "{epsilon}: {truth} is below {lower}");
     }
 }
 
@@ -404,16 +420,52 @@ proptest::proptest! {
         };
         let composed = Composed::new(&vec![(leaf(kinds.0), counts.0), (leaf(kinds.1), counts.1)]).unwrap();
         let (lower, upper) = composed.epsilon(log_delta);
-        let found = composed.epsilon_keeping_rare(log_delta, log_delta, Ends { lower: 0.0, upper: f64::INFINITY });
+        let question = Question::EpsilonAt(log_delta, log_delta);
         let slack = 1.0 + 1e-12;
+        let least = composed.lower_end(question);
+        proptest::prop_assert!(least <= upper * slack, "{least} {upper}");
+        let found = composed.answer(question, 0.0, Grids::KeepingRare);
         proptest::prop_assert!(found.0 <= found.1 * slack, "{found:?}");
         proptest::prop_assert!(found.0 <= upper * slack && lower <= found.1 * slack, "{found:?} {lower} {upper}");
         let at = 0.7 * upper.min(50.0);
         let (lower, upper) = composed.log_delta(at);
-        for known in [ANY_DELTA, Ends { lower, upper }] {
-            let found = composed.log_delta_keeping_rare(at, known);
+        let least = composed.lower_end(Question::DeltaAt(at, f64::INFINITY));
+        proptest::prop_assert!(least <= upper + 1e-9, "{at}: {least} {upper}");
+        for known in [Ends { lower: f64::NEG_INFINITY, upper: 0.0 }, Ends { lower, upper }] {
+            let found = composed.answer(Question::DeltaAt(at, known.upper), known.lower, Grids::KeepingRare);
             proptest::prop_assert!(found.0 <= upper + 1e-9 && lower <= found.1 + 1e-9, "{at}: {found:?} {lower} {upper}");
         }
+    }
+}
+
+/// Where a delta is near the probability of being in a sample at all, one large loss decides.
+#[test]
+fn the_largest_loss_decides_at_a_low_rate() {
+    for (noise, rate, steps, delta) in
+        [(0.42, 6.9e-6, 8, 3.5e-6), (0.35, 1.2e-5, 42, 1.1e-4), (0.33, 7e-6, 166, 1.6e-4)]
+    {
+        let composed = Composed::new(&vec![(Leaf::PoissonGaussian { rate, mu: 1.0 / noise }, steps)]).unwrap();
+        let question = Question::EpsilonAt(f64::ln(delta), f64::ln(delta));
+        let lower = composed.lower_end(question);
+        let (_, upper) = composed.answer(question, lower, Grids::All);
+        assert!(lower <= upper && upper < 1.05 * lower, "[{lower}, {upper}]");
+        let lower = composed.lower_end(Question::DeltaAt(upper, f64::INFINITY)).exp();
+        assert!(lower <= delta && delta < 1.01 * lower, "{lower} {delta}");
+    }
+}
+
+/// Where the curve is nearly flat, the saddle point lies far above epsilon, and a window chosen for it is too short.
+#[test]
+fn more_work_does_not_widen_an_interval() {
+    let composed = || {
+        let step = Leaf::PoissonGaussian { rate: 8.456_660_176_795_288e-4, mu: 1.0 / 0.360_625_258_435_278_4 };
+        Composed::new(&vec![(step, 2)]).unwrap()
+    };
+    let log_delta = 6.600_706_438_680_25e-4f64.ln();
+    let question = Question::EpsilonAt(log_delta, log_delta);
+    for steps in [1.5e9, 4.5e9, f64::INFINITY] {
+        let ends = work::limited(steps, || composed().ends(question, 0.0, Grids::KeepingRare)).value.unwrap();
+        assert!(ends.upper - ends.lower < 1e-4 * ends.upper, "{steps}: {ends:?}");
     }
 }
 

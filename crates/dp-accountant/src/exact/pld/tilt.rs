@@ -115,7 +115,7 @@ impl Cumulants {
 
 /// The quantity computed from a composition.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) enum Question {
+pub(in crate::exact) enum Question {
     /// Delta at this epsilon; its logarithm is at most the second number.
     DeltaAt(f64, f64),
     /// Epsilon for a logarithm of delta between these two: the upper end for the first, the lower end for the second.
@@ -124,7 +124,7 @@ pub(super) enum Question {
 
 impl Question {
     /// Returns the ends of a result of which nothing is known.
-    pub(super) const fn trivial(self) -> (f64, f64) {
+    pub(in crate::exact) const fn trivial(self) -> (f64, f64) {
         match self {
             Self::DeltaAt(..) => (f64::NEG_INFINITY, 0.0),
             Self::EpsilonAt(..) => (0.0, f64::INFINITY),
