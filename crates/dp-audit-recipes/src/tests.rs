@@ -112,7 +112,7 @@ fn scores_are_log_likelihood_ratios() {
     for audited in replaced.into_iter().chain(in_batches).chain(of_models) {
         let name = audited.subject.name();
         // The law of a search needs an integral for each answer.
-        let trials = if name.contains("backtracking") { 1_000 } else { 10_000 };
+        let trials = if name.contains("backtracking") { 400 } else { 4_000 };
         let [base, neighbour] = scores(&audited, trials);
         for (sign, scores) in [(1.0, base), (-1.0, neighbour)] {
             let ratios: Vec<f64> = scores.iter().map(|score| (sign * score).exp()).collect();

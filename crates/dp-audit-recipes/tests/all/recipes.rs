@@ -31,7 +31,7 @@ fn no_recipe_is_refuted() {
         Parameters { relation: AdjacencyKind::ZeroOut, ..Parameters::default() },
         Parameters { loss: LossKind::Logistic, passes: 2, dim: 3, ..Parameters::default() },
     ];
-    let auditor = Auditor::new(150_000).unwrap().with_multiplier(multiplier()).with_seed(1);
+    let auditor = Auditor::new(90_000).unwrap().with_multiplier(multiplier()).with_seed(1);
     let auditor = auditor.with_failure_probability(FALSE_ALARM_RATE / families.len() as f64).unwrap();
     for parameters in families {
         let suite = audit_all(&boxed(subjects(&parameters).unwrap()), &auditor, &Unwatched).unwrap();

@@ -28,13 +28,13 @@ fn refuted(subject: &dyn Subject, auditor: &Auditor, count: u64) -> usize {
 
 #[test]
 fn audits_of_sound_subjects_alarm_no_oftener_than_they_say() {
-    // At most 5 % of 2,000: P(Binomial(2000, 0.05) > 160) < 1e-8 if the size of the test were exactly 5 %; it is well below.
+    // At most 5 % of 800: P(Binomial(800, 0.05) > 80) < 1e-8 if the size of the test were exactly 5 %; it is well below.
     let auditor = exactly(400).with_failure_probability(0.05).unwrap();
     let subjects: [(&dyn Subject, &str); 3] =
         [(&coin(1.0, 1.0), "coin"), (&laplace(1.0, 1.0), "laplace"), (&gaussian(1.0, 1.0), "gaussian")];
     for (subject, name) in subjects {
-        let alarms = refuted(subject, &auditor, 2000);
-        assert!(alarms <= 100, "{name}: {alarms} of 2000");
+        let alarms = refuted(subject, &auditor, 800);
+        assert!(alarms <= 40, "{name}: {alarms} of 800");
     }
 }
 
