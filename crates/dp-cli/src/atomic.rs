@@ -178,6 +178,11 @@ pub fn check_name(target: &Path, replace: bool) -> Result<(), Failure> {
         return Err(Failure::new(ExitStatus::Usage, "usage.value", message).at_file("-").help("name a file"));
     }
     match fs::symlink_metadata(target) {
+        Ok(metadata) if metadata.is_dir() => {
+            Err(Failure::new(ExitStatus::Failed, "output.write", "the output is a folder")
+                .at_file(shown(target))
+                .help("name a file in it"))
+        }
         Ok(_) if !replace => Err(exists(target)),
         Ok(_) if is_protected(target) => {
             Err(Failure::new(ExitStatus::Usage, "usage.conflict", "the output would replace a file that was read")

@@ -77,7 +77,7 @@ pub fn deciding_at(file: ModelFile, name: &FileName, threshold: Option<f64>) -> 
     let Some(threshold) = threshold else { return Ok(file) };
     if !(threshold > 0.0 && threshold < 1.0) {
         return Err(Failure::usage("--threshold", format!("--threshold is {threshold}"))
-            .expected("a probability between 0 and 1"));
+            .expected("a probability above 0 and below 1"));
     }
     let model = file.model.deciding_at(threshold).ok_or_else(|| no_threshold(name))?;
     Ok(ModelFile { model, ..file })

@@ -245,8 +245,7 @@ impl Survey {
             return Err(no_rows().in_file(file));
         }
         let label_name = &header[label_position];
-        let mut note = |column: &str, text: String| {
-            let is_open = text.starts_with(column::UNDECIDED);
+        let mut note = |column: &str, text: String, is_open: bool| {
             notes.push(DraftNote { column: column.to_owned(), text, is_open });
         };
         if let Some(line) = columns[label_position].line_end() {
@@ -254,13 +253,13 @@ impl Survey {
         }
         let mut marks = Marks::default();
         columns.iter().for_each(|column| column.add_marks(&mut marks));
-        let (label, remark) =
+        let (label, remark, is_open) =
             label::decide(label_name, &survey, options, marks).map_err(|error| error.in_file(file))?;
-        note(label_name, remark);
+        note(label_name, remark, is_open);
         for (position, (name, survey)) in header.iter().zip(columns).enumerate() {
             if options.unit.as_ref() == Some(name) {
                 drafted.push(Column::new(name, ColumnKind::Drop));
-                note(name, "names the unit of a row".to_owned());
+                note(name, "names the unit of a row".to_owned(), false);
             } else if position != label_position {
                 let line = survey.line_end();
                 let (column, remarks) = survey.draft(name, options, marks);
@@ -271,7 +270,10 @@ impl Survey {
                     return Err(line_end(line, Some(name)).in_file(file));
                 }
                 drafted.push(column);
-                remarks.into_iter().for_each(|text| note(name, text));
+                for text in remarks {
+                    let is_open = text.starts_with(column::UNDECIDED);
+                    note(name, text, is_open);
+                }
             }
         }
         let schema = Schema::new(drafted, label, vec![String::new()]).map_err(|error| error.in_file(file))?;

@@ -43,7 +43,7 @@ pub(crate) use coordinates::encode_coordinates;
 #[cfg(feature = "spool")]
 pub use curve_rows::CurveRows;
 pub use encoding::{Encoding, NumericRange, RowNorm};
-pub use feature_map::{FeatureMap, MAX_COSINES};
+pub use feature_map::{FeatureMap, MAX_COSINES, MAX_MAPPED};
 use feature_map::{Inputs, MapPlan, Numeric};
 pub use format::{ImageFormat, InputFormat, LibsvmFormat, MAX_FEATURES};
 pub use fourier::{FourierFeatures, MAX_BANDWIDTH};

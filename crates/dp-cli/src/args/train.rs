@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use clap::{Args, ValueEnum};
 use dp_accountant::certificate::NoiseMode;
-use dp_data::encode::{FourierFeatures, MAX_BANDWIDTH, MAX_COSINES, ProjectionKind, RowNorm};
+use dp_data::encode::{FourierFeatures, MAX_BANDWIDTH, MAX_COSINES, MAX_MAPPED, ProjectionKind, RowNorm};
 use dp_data::memory::Bytes;
 use dp_nets::Views;
 use dp_optim::FloatKind;
@@ -117,11 +117,14 @@ impl FromStr for Fourier {
         let (number, bandwidth) = text.split_once(':').map_or((text, None), |(number, rest)| (number, Some(rest)));
         let bandwidth = bandwidth.map_or(Ok(FourierFeatures::BANDWIDTH), str::parse);
         match (number.parse(), bandwidth) {
-            (Ok(features), Ok(bandwidth)) if features > 0 && bandwidth > 0.0 && bandwidth <= MAX_BANDWIDTH => {
+            (Ok(features), Ok(bandwidth))
+                if (1..=MAX_MAPPED).contains(&u64::from(features)) && bandwidth > 0.0 && bandwidth <= MAX_BANDWIDTH =>
+            {
                 Ok(Self { features, bandwidth })
             }
             _ => Err(format!(
-                "expected NUMBER or NUMBER:BANDWIDTH, as 2000 or 2000:1.5, a bandwidth above 0, up to {MAX_BANDWIDTH}"
+                "expected NUMBER or NUMBER:BANDWIDTH, as 2000 or 2000:1.5, a number up to {MAX_MAPPED} and a bandwidth above 0, \
+                 up to {MAX_BANDWIDTH}"
             )),
         }
     }

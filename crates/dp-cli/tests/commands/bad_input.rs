@@ -443,6 +443,13 @@ fn schemas_that_are_refused() {
     }
     train(&csv(""), SCHEMA, &["--label", "earns", "--positive", "yes"]).ok();
     train(&csv(""), SCHEMA, &["--assume-public", "agee"]).fails(3, "schema.unknown_column").says("agee");
+    let run = train(&csv(""), SCHEMA, &["--assume-public", "age"]);
+    run.says("`age` is reviewed: --assume-public changes nothing");
+    run.ok();
+    for features in ["0", "1048577", "10:0"] {
+        let run = train(&csv(""), SCHEMA, &["--fourier", features]);
+        assert_eq!(run.says("a number up to 1048576").code, 2);
+    }
     let place = Workplace::new();
     place.write("people.csv", csv(""));
     place
@@ -475,6 +482,9 @@ fn drafts_that_cannot_be_made() {
     let place = Workplace::new();
     place.write("one.csv", "age,earns\n1,yes\n2,yes\n");
     place.dp(&["schema", "one.csv", "--label", "earns"]).fails(3, "label.undecided");
+    let run = place.dp(&["schema", "one.csv", "--label", "earns", "--classes", "1,2,3"]);
+    run.says("column `earns`: Classes as listed. No label of the file is one of them.");
+    run.ok();
     place.write("three.csv", "age,earns\n1,yes\n2,no\n3,perhaps\n");
     place.dp(&["schema", "three.csv"]).fails(3, "label.undecided").says("--label");
     place.dp(&["schema", "three.csv", "--label", "nothing"]).fails(3, "csv.missing_column");

@@ -393,6 +393,11 @@ fn predictions_keep_the_order_and_do_not_need_the_label() {
     assert_eq!(place.read("scores.csv"), with);
     let again = place.dp(&["predict", "--model", "m.json", "--data", "test.csv", "--out", "scores.csv"]);
     again.fails(1, "output.exists");
+    std::fs::create_dir(place.path("scores")).unwrap();
+    for replace in [&[][..], &["--force"]] {
+        let into = ["predict", "--model", "m.json", "--data", "test.csv", "--out", "scores"];
+        place.dp(&[&into[..], replace].concat()).fails(1, "output.write").says("a folder");
+    }
 
     // Accuracy counted by hand from the predictions.
     let labels: Vec<&str> = test.lines().skip(1).map(|line| line.rsplit_once(',').unwrap().1).collect();

@@ -232,6 +232,8 @@ fn what_makes_no_sense_is_refused_before_anything_is_read() {
     let with = |rest: &[&'static str]| [&two[..], rest].concat();
     refused(&["--epsilon", "1"], 2, "usage.conflict", "combinations to choose from: 1");
     refused(&["--epsilon", "1", "--lambda", "0.1"], 2, "usage.conflict", "dp train");
+    refused(&["--epsilon", "1", "--lambda", "0.1,1e-1"], 2, "usage.conflict", "given twice: --lambda 0.1\n");
+    refused(&["--epsilon", "1", "--lambda", "1,2", "--passes", "3,4,3"], 2, "usage.conflict", "--lambda 1 --passes 3");
     refused(&two, 2, "usage.missing", "--epsilon");
     refused(&with(&["--epsilon", "1", "--algorithm", "non-private"]), 2, "usage.conflict", "--algorithm");
     refused(&with(&["--epsilon", "1", "--method", "public"]), 2, "usage.missing", "--public");

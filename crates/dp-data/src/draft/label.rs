@@ -11,21 +11,23 @@ use crate::schema::{Label, LabelKind, LabelRange, NumberFormat, Others, Review};
 /// Maximum number of integer values that become classes; more are a quantity.
 const MOST_NUMBERED_CLASSES: usize = 20;
 
-/// Returns the label, and a note for its reviewer.
+/// Returns the label, and a note for its reviewer with whether it tells of a contradiction.
 pub(super) fn decide(
     name: &str,
     survey: &LabelSurvey,
     options: &DraftOptions,
     marks: Marks,
-) -> Result<(Label, String), DataError> {
+) -> Result<(Label, String, bool), DataError> {
     let written = || survey.range(marks).and_then(|(.., format)| format);
+    let contradiction = options.hint.as_ref().and_then(|hint| contradiction(hint, survey, marks));
     let (kind, review, remark) = match &options.hint {
         Some(hint) => {
             let remark = match hint {
                 LabelHint::Classes(_) => "Classes as listed.",
                 LabelHint::Number(_) => "Range as given.",
             };
-            (hint.clone().into(), Review::Reviewed, remark.into())
+            let remark = [remark].into_iter().chain(contradiction).collect::<Vec<_>>().join(" ");
+            (hint.clone().into(), Review::Reviewed, remark)
         }
         None => {
             let (kind, remark) = match (&options.positive, &options.negative) {
@@ -52,7 +54,21 @@ pub(super) fn decide(
     Ok((
         Label { column: name.to_owned(), kind, format, missing_is_neutral: true, unreadable_is_neutral, review },
         remark,
+        contradiction.is_some(),
     ))
+}
+
+/// Returns how the labels of the file contradict what is known of them.
+fn contradiction(hint: &LabelHint, survey: &LabelSurvey, marks: Marks) -> Option<&'static str> {
+    match hint {
+        LabelHint::Classes(classes) => {
+            (!classes.iter().any(|class| survey.holds(class))).then_some("No label of the file is one of them.")
+        }
+        LabelHint::Number(LabelRange { min, max }) => match survey.range(marks) {
+            None => Some("Some labels of the file are no numbers."),
+            Some((least, largest, _)) => (largest < *min || least > *max).then_some("No label of the file lies in it."),
+        },
+    }
 }
 
 fn undecided(name: &str, survey: &LabelSurvey, message: String, help: &str) -> DataError {

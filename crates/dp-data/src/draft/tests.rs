@@ -215,14 +215,23 @@ fn labels_of_more_than_two_values() {
         assert_eq!((guessed.code(), guessed.column()), ("label.undecided", Some("y")), "{labels:?}");
     }
     assert_eq!(drafted_label(&texts, &named).unwrap_err().code(), "label.undecided");
-    // A kind stated by a person is not taken from the data, whatever the data contain.
-    for (hint, kind) in [
-        (LabelHint::Classes(vec!["u".into(), "v".into()]), said(&["u", "v"])),
-        (LabelHint::Number(LabelRange { min: 0.0, max: 9.0 }), number(0.0, 9.0)),
+    // A kind stated by a person is not taken from the data, whatever the data contain; a contradiction is noted.
+    let [of_classes, of_range] = ["No label of the file is one of them.", "No label of the file lies in it."];
+    let said_to_be = |min, max| LabelHint::Number(LabelRange { min, max });
+    for (hint, kind, labels, contradicts) in [
+        (LabelHint::Classes(vec!["u".into(), "v".into()]), said(&["u", "v"]), ["a", "b"], of_classes),
+        (LabelHint::Classes(vec!["u".into(), "v".into()]), said(&["u", "v"]), ["a", "v"], ""),
+        (said_to_be(0.0, 9.0), number(0.0, 9.0), ["a", "3"], "Some labels of the file are no numbers."),
+        (said_to_be(0.0, 9.0), number(0.0, 9.0), ["-1", "-3"], of_range),
+        (said_to_be(0.0, 9.0), number(0.0, 9.0), ["-1", "10"], ""),
     ] {
         let options = DraftOptions { hint: Some(hint), ..DraftOptions::new("y") };
-        let (found, review, _) = drafted_label(&["a", "b"], &options).unwrap();
+        let (found, review, note) = drafted_label(&labels, &options).unwrap();
         assert_eq!((found, review), (kind, Review::Reviewed));
+        assert!(
+            if contradicts.is_empty() { !note.contains("of the file") } else { note.ends_with(contradicts) },
+            "{note}"
+        );
     }
     let twice = DraftOptions { hint: Some(LabelHint::Classes(vec!["u".into(), "u".into()])), ..DraftOptions::new("y") };
     assert_eq!(drafted_label(&["u", "u"], &twice).unwrap_err().code(), "schema.label");

@@ -15,7 +15,7 @@ use crate::schema::{Column, ColumnKind, Scale, Schema};
 pub const MAX_COSINES: u32 = 64;
 
 /// Maximum number of features that a map makes of the numeric columns: a model names each of them.
-const MAX_MAPPED: u64 = 1 << 20;
+pub const MAX_MAPPED: u64 = 1 << 20;
 
 /// The functions of numeric columns that become features, where the schema does not say otherwise for a column.
 ///

@@ -1,5 +1,6 @@
 //! The source of the records and the facts known about them.
 
+use std::collections::HashSet;
 use std::num::NonZeroUsize;
 
 use dp::training::{Records, key_of_units};
@@ -45,7 +46,11 @@ impl Known {
             Knowledge::Schema { file, label, named, assume_public } => {
                 let mut schema = files::schema(file)?;
                 agrees(&schema, label.as_deref(), named)?;
+                let unreviewed: HashSet<String> = schema.unreviewed().into_iter().map(str::to_owned).collect();
                 schema.assume_public(assume_public).map_err(|error| from_data(&error).at_file(file))?;
+                for name in assume_public.iter().filter(|name| !unreviewed.contains(*name)) {
+                    console.warn(&format!("`{}` is reviewed: --assume-public changes nothing", one_line(name)));
+                }
                 schema.check_reviewed().map_err(|error| from_data(&error).at_file(file))?;
                 Ok(Self::Encoder(Box::new(encoder(&schema, config)?), Repeatable::of(&config.input, false)?))
             }

@@ -62,6 +62,19 @@ impl Tuning {
                 .expected(format!("between 2 and {MOST_CANDIDATES}"))
                 .help("give several values, divided by commas, to --lambda, --passes or --batch-size; for one, `dp train`"));
         }
+        if let Some(twice) =
+            grid.iter().enumerate().find(|(i, settings)| grid[..*i].contains(settings)).map(|(_, twice)| twice)
+        {
+            let given = [
+                ("--lambda", twice.lambda.map(|lambda| lambda.to_string())),
+                ("--passes", twice.passes.map(|passes| passes.to_string())),
+                ("--batch-size", twice.batch_size.map(|size| size.to_string())),
+            ];
+            let named: Vec<String> =
+                given.iter().filter_map(|(flag, value)| Some(format!("{flag} {}", value.as_ref()?))).collect();
+            return Err(conflict("--lambda", format!("a combination is given twice: {}", named.join(" ")))
+                .help("give each value once: a second candidate costs privacy"));
+        }
         let given = [
             ("--public", args.public.is_some(), TuningMethod::Public),
             ("--trials", args.trials.is_some(), TuningMethod::RandomStopping),
