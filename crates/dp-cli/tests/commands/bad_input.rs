@@ -446,10 +446,6 @@ fn schemas_that_are_refused() {
     let run = train(&csv(""), SCHEMA, &["--assume-public", "age"]);
     run.says("`age` is reviewed: --assume-public changes nothing");
     run.ok();
-    for features in ["0", "1048577", "10:0"] {
-        let run = train(&csv(""), SCHEMA, &["--fourier", features]);
-        assert_eq!(run.says("a number up to 1048576").code, 2);
-    }
     let place = Workplace::new();
     place.write("people.csv", csv(""));
     place

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::column::LabelSurvey;
+use super::column::{LabelSurvey, with_spellings};
 use super::written::Marks;
 use super::{DraftOptions, LabelHint};
 use crate::error::{DataError, DataErrorKind};
@@ -38,6 +38,10 @@ pub(super) fn decide(
         }
     };
     let mut kind = kind;
+    if let LabelKind::TwoClasses { positive, negative, .. } = &mut kind {
+        let classes = [&mut *positive, &mut *negative].map(core::mem::take);
+        [*positive, *negative] = with_spellings(classes);
+    }
     if options.written_to {
         match &mut kind {
             LabelKind::TwoClasses { others: others @ Others::Error, .. } => *others = Others::Neutral,

@@ -3,7 +3,7 @@ mod written_values;
 use super::*;
 use crate::encode::{Encoder, Encoding};
 use crate::read::{CuratorWarning, load_csv};
-use crate::schema::{ColumnKind, LabelKind, OnMissing, OnUnknown, OnUnreadable, Others, Review};
+use crate::schema::{CellFormat, ColumnKind, LabelKind, OnMissing, OnUnknown, OnUnreadable, Others, Review};
 
 fn two(positive: &[&str], negative: &[&str], others: Others) -> LabelKind {
     let owned = |values: &[&str]| values.iter().map(|&value| value.to_owned()).collect();
@@ -53,6 +53,24 @@ fn types_ranges_categories_and_label() {
     assert_eq!(text.matches("# REVIEW").count(), 9);
     assert!(text.contains("2 cells hold \"NA\", \"\""), "{text}");
     assert_eq!(Schema::parse("s", &text).unwrap(), draft.schema);
+}
+
+/// A database or Parquet has `true`, Python writes `True`, and R and spreadsheets `TRUE`.
+#[test]
+fn booleans_are_read_as_any_program_writes_them() {
+    let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+    let draft = drafted("smoker,x,y\nTrue,1,false\nFalse,2,true\nTrue,3,true\n", &DraftOptions::new("y")).unwrap();
+    let smoker = draft.schema.columns().iter().find(|column| column.name == "smoker").unwrap();
+    let one = texts(&["True", "true", "TRUE"]);
+    assert_eq!(smoker.format, Some(CellFormat::Flag { one, zero: texts(&["False", "false", "FALSE"]) }));
+    let expected = two(&["false", "False", "FALSE"], &["true", "True", "TRUE"], Others::Neutral);
+    assert_eq!(draft.schema.label().kind, expected);
+    // Two classes that differ in capitals alone are left as they are.
+    let odd = drafted("x,y\n1,true\n2,TRUE\n2,TRUE\n", &DraftOptions::new("y")).unwrap();
+    assert_eq!(odd.schema.label().kind, two(&["true"], &["TRUE"], Others::Neutral));
+    let one_is_named = DraftOptions { positive: Some("true".to_owned()), ..DraftOptions::new("y") };
+    let odd = drafted("x,y\n1,true\n2,no\n2,no\n", &one_is_named).unwrap();
+    assert_eq!(odd.schema.label().kind, two(&["true"], &["no"], Others::Neutral));
 }
 
 #[test]
