@@ -8,7 +8,7 @@ use dp_accountant::{AdjacencyKind, Delta, DpEvent, Epsilon, Evaluation, Evaluato
 use dp_data::Encoder;
 use dp_losses::LossKind;
 use dp_optim::Auto;
-use dp_optim::auto::Method;
+use dp_optim::auto::{ExpectedCost, Method};
 use dp_optim::catalogue::{self, Request, Settings};
 use dp_optim::recipes::{AnyRecipe, Budget, PerUnit, Planned as _, Recipe as _, RecordAdjacency};
 use serde::Serialize;
@@ -101,24 +101,26 @@ impl Planning {
     /// As [`Auto::choose`], and more records of a unit than [`PerUnit`] supports.
     pub fn at(&self, n: u64, epsilon: f64) -> Result<Forecast, TrainError> {
         let (budget, of_record, dim) = self.budgets(n, epsilon)?;
-        let auto = Auto::new(self.loss);
-        let choice = auto.choose(n, dim, of_record, self.relation)?;
+        let (method, expected_cost) = self.cost(n, dim, of_record)?;
         let forecast = |forecast: &dp_optim::auto::Forecast| MethodForecast {
             method: forecast.method,
             expected_loss: forecast.expected_cost.share,
         };
-        let methods = auto.forecasts(n, dim, of_record, self.relation)?.iter().map(forecast).collect();
-        let pure = Self { delta: Some(Delta::ZERO), ..self.clone() };
-        let (low, high) = choice.expected_cost.range();
+        let forecasts = Auto::new(self.loss).forecasts(n, dim, of_record, self.relation)?;
+        // With the same features, or the losses would not compare.
+        let (pure, _) = budgets_of_a_record(Budget { delta: Delta::ZERO, ..budget }, self.records_of_unit)?;
+        let (_, without_delta) = self.cost(n, dim, pure)?;
+        let (low, high) = expected_cost.range();
         Ok(Forecast {
             epsilon,
-            delta: budget.delta.get(),
+            // Units of several rows may take a guarantee without delta.
+            delta: if of_record.delta == Delta::ZERO { 0.0 } else { budget.delta.get() },
             dim,
-            method: choice.method,
-            expected_loss: choice.expected_cost.share,
+            method,
+            expected_loss: expected_cost.share,
             expected_loss_range: [low, high],
-            methods,
-            expected_loss_without_delta: pure.expected_loss(n, epsilon)?,
+            methods: forecasts.iter().map(forecast).collect(),
+            expected_loss_without_delta: without_delta.share,
         })
     }
 
@@ -141,10 +143,11 @@ impl Planning {
     /// As [`at`](Self::at), and noise that cannot be calibrated.
     pub fn of_two(&self, n: u64, epsilon: f64) -> Result<EpsilonDelta, TrainError> {
         let (budget, of_record, dim) = self.budgets(n, epsilon)?;
+        let n = self.planned(n);
         let recipe = Auto::new(self.loss).choose(n, dim, of_record, self.relation)?.recipe;
-        let (recipe, n) = match self.records_of_unit {
-            1 => (recipe, n),
-            most => (PerUnit::new(recipe, most, "unit").into(), self.units(n).saturating_mul(most)),
+        let recipe = match self.records_of_unit {
+            1 => recipe,
+            most => PerUnit::new(recipe, most, "unit").into(),
         };
         let (event, reached) = match self.relation {
             AdjacencyKind::ReplaceOne => released::<ReplaceOne>(&recipe, n, dim, budget)?,
@@ -161,12 +164,21 @@ impl Planning {
 
     fn expected_loss(&self, n: u64, epsilon: f64) -> Result<f64, TrainError> {
         let (_, of_record, dim) = self.budgets(n, epsilon)?;
-        self.cost(n, dim, of_record)
+        Ok(self.cost(n, dim, of_record)?.1.share)
     }
 
-    /// Returns the expected loss of the method that `auto` chooses for this budget of a record.
-    fn cost(&self, n: u64, dim: u64, of_record: Budget) -> Result<f64, TrainError> {
-        Ok(Auto::new(self.loss).choose(n, dim, of_record, self.relation)?.expected_cost.share)
+    /// Returns the method that `auto` chooses for this budget of a record, and its expected cost for `n` records.
+    fn cost(&self, n: u64, dim: u64, of_record: Budget) -> Result<(Method, ExpectedCost), TrainError> {
+        let auto = Auto::new(self.loss);
+        let planned = auto.choose(self.planned(n), dim, of_record, self.relation)?;
+        let of_records = auto.forecasts(n, dim, of_record, self.relation)?;
+        let of_method = of_records.iter().find(|forecast| forecast.method == planned.method);
+        Ok((planned.method, of_method.map_or(planned.expected_cost, |forecast| forecast.expected_cost)))
+    }
+
+    /// Returns the number of records that a training of `n` is planned for: the units fill up to their largest number.
+    fn planned(&self, n: u64) -> u64 {
+        if self.records_of_unit == 1 { n } else { self.units(n).saturating_mul(self.records_of_unit) }
     }
 
     fn units(&self, n: u64) -> u64 {
@@ -182,8 +194,9 @@ impl Planning {
         let budget = Budget { epsilon: Epsilon::new(epsilon)?, delta };
         let (with_delta, pure) = budgets_of_a_record(budget, self.records_of_unit)?;
         let dim = self.dim(n, with_delta)?;
+        let n = self.planned(n);
         let of_record = match pure {
-            Some(pure) if self.cost(n, dim, pure)? < self.cost(n, dim, with_delta)? => pure,
+            Some(pure) if self.cost(n, dim, pure)?.1.share < self.cost(n, dim, with_delta)?.1.share => pure,
             _ => with_delta,
         };
         Ok((budget, of_record, dim))
@@ -199,7 +212,7 @@ impl Planning {
         let request = Request {
             intercept: encoder.encoding().intercept > 0.0,
             sparse: encoder.prefers_sparse(),
-            ..Request::new(&settings, self.loss, budget, self.relation, n, encoder.dim() as u64)
+            ..Request::new(&settings, self.loss, budget, self.relation, self.planned(n), encoder.dim() as u64)
         };
         Ok(with_chosen_map(catalogue::AUTO, &request, encoder)?.dim() as u64)
     }

@@ -118,7 +118,13 @@ fn check(command: &Command, table: &Table, file: &FileName, within: &str) -> Res
                 let place =
                     if within.is_empty() { "`dp`".to_owned() } else { format!("`dp {}`", within.replace('.', " ")) };
                 let failure = failure.at_file(file).expected(format!("flags of {place} by their long names"));
+                let before = if within.is_empty() { String::new() } else { format!("{within}.") };
+                let owners = command.get_subcommands().filter(|subcommand| flag(subcommand, key).is_some());
+                let owners: Vec<String> = owners.map(|owner| format!("[{before}{}]", owner.get_name())).collect();
                 return Err(match nearest {
+                    _ if !owners.is_empty() => {
+                        failure.help(format!("put it below the table of its command: {}", owners.join(", ")))
+                    }
                     Some((nearest, _)) => failure.help(format!("did you mean `{nearest}`?")),
                     None => failure,
                 });

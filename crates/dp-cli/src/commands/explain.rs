@@ -319,6 +319,12 @@ const OWN: &[Page] = &[
                counts are at least 1.",
     },
     Page {
+        code: "value.clamped",
+        text: "A warning of `dp check`, no error: values lie outside the public range of their column and count as its nearer \
+               end. A few are usual. If there are many, the unit or the decimal mark of the column may have changed, or \
+               the range may be too narrow; widen it by what is publicly known, not by what the file holds.",
+    },
+    Page {
         code: "verify.assumption",
         text: "The certificate hides something that the guarantee rests on: the recipe, the schema or the noise rests \
                on an assumption that the certificate does not list, or it lists one that does not fit the model.",

@@ -202,7 +202,7 @@ fn text(outcome: &Outcome) -> String {
         let short = name.split(' ').find(|word| !matches!(*word, "accelerated" | "perturbation"));
         columns.push((short.unwrap_or(name).to_owned(), Box::new(of_method)));
     }
-    if first.delta > 0.0 {
+    if forecasts.iter().any(|planned| planned.forecast.delta > 0.0) {
         let pure = |planned: &Planned| percent(planned.forecast.expected_loss_without_delta);
         columns.push(("delta = 0".to_owned(), Box::new(pure)));
     }
@@ -228,7 +228,9 @@ fn text(outcome: &Outcome) -> String {
         Some(_) => "of what can be gained over the majority class",
         None => "of what the features explain",
     };
-    let delta = wording::delta(first.delta);
+    let deltas = || forecasts.iter().map(|planned| planned.forecast.delta);
+    let at_most = if deltas().all(|delta| delta == first.delta) { "" } else { "at most " };
+    let delta = at_most.to_owned() + &wording::delta(deltas().fold(0.0, f64::max));
     let mut lines = vec![
         format!("{n} rows{unit}{features}; {} loss, delta {delta}, {}", outcome.loss, outcome.adjacency),
         table(&rows).trim_end().to_owned(),

@@ -8,6 +8,7 @@ use dp::ModelFile;
 use dp::metrics::{probability, softmax};
 use dp::model::{Model, ModelKind, Prediction};
 use dp::network::NetworkFile;
+use dp::wording::one_line;
 use dp_data::read::RecordReader;
 use dp_data::sql::Dialect;
 use dp_data::{Encoder, Workers};
@@ -248,6 +249,7 @@ fn score(config: &PredictConfig, console: &Console, mut out: impl Write, target:
     })?;
     out.flush().map_err(written)?;
     progress.finish(n);
+    reader.warnings().iter().for_each(|warning| console.warn_curator(&one_line(&warning.to_string())));
     if unknown > 0 {
         console.warn_curator(&format!("{unknown} records have missing or undeclared cells and got no score"));
     }

@@ -464,6 +464,23 @@ fn schemas_that_are_refused() {
         .fails(1, "file.open");
 }
 
+/// Messages name what was typed: the flag that is missing or does not fit, not a part of the algorithm.
+#[test]
+fn what_is_not_proved_names_the_flag() {
+    for algorithm in ["dp-gd", "amp"] {
+        let run = train(&csv(""), SCHEMA, &["--algorithm", algorithm]);
+        run.fails(4, "privacy.refused").says("--> --delta").says("add --delta, such as --delta 1e-6");
+        assert!(!run.stderr.contains("dp-sgd") && !run.stderr.contains("obj-pert"), "{run:?}");
+    }
+    let three = SCHEMA.replace("positive = \"yes\"\nnegative = \"no\"", "classes = [\"yes\", \"no\", \"maybe\"]");
+    for algorithm in ["dp-blgd", "dp-newton"] {
+        let run = train(&csv(""), &three, &["--algorithm", algorithm, "--delta", "1e-6"]);
+        run.fails(4, "privacy.refused").says("add --one-vs-all composed");
+    }
+    let run = train(&csv(""), SCHEMA, &["--threshold", "base-rate", "--loss", "huber-svm", "--delta", "1e-6"]);
+    run.fails(4, "privacy.refused").says("--> --threshold");
+}
+
 #[test]
 fn unreviewed_columns_need_to_be_named() {
     let schema = SCHEMA.replace("max = 120", "max = 120\nreviewed = false");

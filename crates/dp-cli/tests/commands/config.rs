@@ -103,6 +103,8 @@ fn a_wrong_file_is_refused_with_its_line_or_key() {
     let place = place();
     for (text, code, says) in [
         ("epsilom = 1", "config.key", "epsilom"),
+        ("epsilon = 1", "config.key", "put it below the table of its command: "),
+        ("[account]\nnoise-multiplier = 1", "config.key", ": [account.dpsgd]"),
         ("[train]\nepsilom = 1", "config.key", "did you mean `epsilon`?"),
         ("[trian]\nepsilon = 1", "config.key", "did you mean `train`?"),
         ("[train]\nconfig = 'x'", "config.key", "train.config"),

@@ -58,6 +58,32 @@ fn a_threshold_moves_predictions_and_metrics_alike() {
     assert!(text.contains("true \\ predicted") && text.contains("false-positive rate"), "{text}");
 }
 
+/// A column in another unit, and labels of another spelling.
+#[test]
+fn records_unlike_those_of_the_training_are_told_of() {
+    let place = place(&[]);
+    let in_months = |line: &str| {
+        let (age, rest) = line.split_once(',').unwrap();
+        age.parse::<u64>().map_or(line.to_owned(), |age| format!("{},{rest}", 12 * age))
+    };
+    let months: Vec<String> = place.read("test.csv").lines().map(in_months).collect();
+    place.write("months.csv", months.join("\n"));
+    place.write("others.csv", place.read("test.csv").replace("yes", "Yes!"));
+    place.write("none.csv", place.read("test.csv").replace("yes", "1").replace("no\n", "0\n"));
+    for command in ["evaluate", "predict"] {
+        let run = place.dp(&[command, "--model", "m.json", "--data", "months.csv"]);
+        run.says("1000 values of column `age` lay outside its public range");
+        run.ok();
+    }
+    let of = |file: &str| place.dp(&["evaluate", "--model", "m.json", "--data", file]);
+    let others = of("others.csv");
+    others.says("of 1000 records were left out: no usable cells, or no label that is one of `yes`, `no`");
+    others.ok();
+    of("none.csv").fails(3, "csv.no_rows").says("1000 of 1000 records were left out");
+    let run = place.dp(&["evaluate", "--model", "m.json", "--data", "test.csv"]);
+    assert!(!run.stderr.contains("left out") && !run.stderr.contains("of column `age`"), "{run:?}");
+}
+
 #[test]
 fn curves_are_a_picture_or_numbers() {
     let place = place(&[]);

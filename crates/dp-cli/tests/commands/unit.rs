@@ -34,6 +34,30 @@ fn words(text: &str) -> Vec<&str> {
     text.split(' ').collect()
 }
 
+/// The plan is for the training that takes place: of as many records as the units can have.
+#[test]
+fn a_plan_for_patients_is_that_of_their_training() {
+    let place = place();
+    for epsilon in ["1", "2", "5"] {
+        let plan = format!("plan --rows 3000 --units 1400 --max-rows 3 --schema s.toml --epsilon {epsilon} --json");
+        let plan = place.dp(&words(&plan)).json();
+        let train = format!("train --data visits.csv --schema s.toml --epsilon {epsilon} --out m.json --unit patient");
+        let train = place.dp(&words(&(train + " --max-rows 3 --dry-run --n 1400 --json"))).json();
+        let planned = &plan["forecasts"][0];
+        assert_eq!((&planned["dim"], &planned["delta"]), (&train["dim"], &train["delta"]), "{plan} {train}");
+        // Fewer rows than the units can have tell less.
+        let [of_plan, of_train] = [planned, &train["choice"]].map(|outcome| outcome["expected_loss"].as_f64().unwrap());
+        assert!(of_plan >= of_train && of_plan < 2.0 * of_train, "{plan} {train}");
+    }
+}
+
+#[test]
+fn a_label_names_no_unit() {
+    let place = place();
+    let run = place.dp(&words(&format!("{} --unit again --max-rows 3 --anyway", TRAIN.replace(" --json", ""))));
+    run.fails(3, "schema.label").says("names no unit");
+}
+
 #[test]
 fn all_visits_of_a_patient_are_protected_together() {
     let place = place();

@@ -9,6 +9,7 @@ use super::libsvm::LibsvmLine;
 use super::lines::Lines;
 use super::load::column_positions;
 use super::text::{Chunk, ReadsChunks};
+use super::warning::{CuratorWarning, from_columns};
 use crate::encode::{ColumnTally, Encoder, InputFormat, NumericBlock, RowBuffer, Stage, TextBuffer};
 use crate::error::{DataError, DataErrorKind};
 use crate::schema::{ColumnKind, Schema};
@@ -477,6 +478,14 @@ impl<'e> RecordReader<'e> {
     /// Returns the statistics of all records so far, once the last is read.
     pub(super) fn row(&self) -> &RowBuffer {
         &self.row
+    }
+
+    /// Returns the warnings about columns whose values were clamped or replaced, once the last record is read.
+    pub fn warnings(&self) -> Vec<CuratorWarning> {
+        let mut warnings = from_columns(self.encoder, &self.row);
+        // A column may well be constant in a table that is only scored.
+        warnings.retain(|warning| !matches!(warning, CuratorWarning::ConstantColumn { .. }));
+        warnings
     }
 
     /// Returns the statistics of a numeric label so far; none for classes. For the curator.

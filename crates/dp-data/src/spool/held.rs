@@ -129,6 +129,15 @@ impl<F: Stored> Held<F> {
         bound: Option<&UnitBound>,
     ) -> Result<(Self, Vec<CuratorWarning>), DataError> {
         let (file, unit) = (input.name().to_owned(), bound.map(|bound| bound.column.as_str()));
+        if let Some(label) = unit.filter(|unit| encoder.schema().is_some() && *unit == encoder.label().column) {
+            return Err(DataError::new(
+                DataErrorKind::SchemaLabel,
+                format!("column `{label}` is the label and names no unit"),
+            )
+            .in_file(&file)
+            .at_column(label)
+            .expected("the column that names the unit of each row, such as the number of a patient"));
+        }
         // The rows of the file and those of the units are there at the same time.
         let memory = if bound.is_some() { room.memory / 2 } else { room.memory };
         let room = &Room { memory, ..room.clone() };

@@ -4,10 +4,12 @@ use dp::ModelFile;
 use dp::metrics::Measure;
 use dp::metrics::released::Counted as Counts;
 use dp::network::NetworkFile;
+use dp::wording::one_line;
 use dp_accountant::certificate::Assumption;
 use dp_accountant::guarantee::Unit;
 use dp_data::Encoder;
 use dp_data::read::RecordReader;
+use dp_data::schema::{Label, LabelKind};
 
 use super::{EvaluateConfig, curves};
 use crate::commands::network::{ImageFiles, check_fit};
@@ -115,6 +117,20 @@ impl Subject {
     }
 }
 
+/// Describes the labels that the model knows.
+fn labels(label: &Label) -> String {
+    let listed = |texts: &mut dyn Iterator<Item = &String>| {
+        texts.map(|text| format!("`{}`", one_line(text))).collect::<Vec<_>>().join(", ")
+    };
+    match &label.kind {
+        LabelKind::TwoClasses { positive, negative, .. } => {
+            "one of ".to_owned() + &listed(&mut positive.iter().chain(negative))
+        }
+        LabelKind::Classes { classes, .. } => "one of ".to_owned() + &listed(&mut classes.iter()),
+        _ => "a number".to_owned(),
+    }
+}
+
 /// The records that were read.
 pub(super) struct Read {
     /// The name of the input.
@@ -166,8 +182,12 @@ fn of_table(
         Ok::<_, Failure>(())
     })?;
     progress.finish(rows);
+    reader.warnings().iter().for_each(|warning| console.warn_curator(&one_line(&warning.to_string())));
     if null > 0 {
-        console.warn_curator(&format!("{null} records without usable cells or label were left out"));
+        let labels = labels(encoder.label());
+        console.warn_curator(&format!(
+            "{null} of {rows} records were left out: no usable cells, or no label that is {labels}"
+        ));
     }
     let clamped = reader.label_tally().clamped;
     Ok(Read { name, rows, clamped })

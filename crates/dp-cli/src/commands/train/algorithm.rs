@@ -179,7 +179,12 @@ impl PrivateAlgorithm {
         let units = config.units(shape.n) as f64;
         let records =
             |units: f64| Shape { n: (units as u64).saturating_mul(shape.n / config.units(shape.n).max(1)), ..shape };
-        let rows = smallest(units, MOST_TIMES * units, |units| is_worth(budget, records(units)));
+        let rows = smallest(units, MOST_TIMES * units, |units| {
+            let shape = records(units);
+            // A suggested delta falls with the number.
+            let Method::Private { budget: of_records, .. } = config.for_records(shape.n).method else { return false };
+            is_worth(Budget { delta: of_records.delta, ..budget }, shape)
+        });
         let epsilon = smallest(budget.epsilon.get(), LARGEST_ADVISED, |epsilon| {
             Epsilon::new(epsilon).is_ok_and(|epsilon| is_worth(Budget { epsilon, ..budget }, shape))
         });
@@ -196,7 +201,11 @@ impl PrivateAlgorithm {
             format!("the model would be useless: expect it {}", expectation(advice, &config.loss.to_string())),
         )
         .expected("a loss below one half, from public numbers alone")
-        .help(format!("use {}; --anyway trains all the same. Nothing was released", helps.join(", or "))))
+        .help(format!(
+            "for a loss of about {:.0}% use {}; --anyway trains all the same. Nothing was released",
+            100.0 * WORTH,
+            helps.join(", or ")
+        )))
     }
 
     /// Rejects, before any record is read, a configuration that is wrong for every number of records.

@@ -29,6 +29,7 @@ pub(in crate::commands) fn refusal(error: &Error) -> Failure {
                 None => failure,
             }
         }
+        Error::NotProved { recipe, why } => not_proved(recipe, why),
         Error::StepTooLong { .. } => at_flag_of("step size", privacy(message)),
         Error::Loss(dp_losses::Error::OutOfRange { name, range, .. }) => {
             at_flag_of(name, privacy(message).expected(format!("{name} in {range}")))
@@ -55,6 +56,24 @@ pub(in crate::commands) fn refusal(error: &Error) -> Failure {
     }
 }
 
+/// Converts an error of a theorem to a failure. It names no recipe: that is often a part of the algorithm that was asked for.
+fn not_proved(recipe: &str, why: &str) -> Failure {
+    let message = match (why.strip_prefix("it "), why.strip_prefix("its ")) {
+        (Some(rest), _) => format!("the algorithm {rest}"),
+        (_, Some(rest)) => format!("the algorithm's {rest}"),
+        _ => why.to_owned(),
+    };
+    let (flag, help) = match recipe {
+        _ if why.ends_with("needs delta > 0") => ("--delta", "add --delta, such as --delta 1e-6"),
+        _ if why.contains("for several classes, ") => (ALGORITHM, "add --one-vs-all composed"),
+        "at-base-rate" => ("--threshold", "omit --threshold"),
+        "one-vs-all" => ("--one-vs-all", "change what the message names"),
+        _ => (ALGORITHM, "change what the message names"),
+    };
+    let failure = Failure::new(ExitStatus::Privacy, "privacy.refused", message);
+    failure.at_flag(flag).help(format!("{help}; nothing was released"))
+}
+
 impl From<TrainError> for Failure {
     fn from(error: TrainError) -> Self {
         match error {
@@ -73,7 +92,10 @@ const ALGORITHM: &str = "--algorithm";
 pub(super) fn at_flag_of(name: &str, failure: Failure) -> Failure {
     match flag_of(name) {
         Some(flag) => failure.at_flag(flag).help(format!("change {flag}; nothing was released")),
-        None => failure.at_flag(ALGORITHM),
+        None if name == "target bound" => {
+            failure.at_flag(ALGORITHM).help("for several classes add --one-vs-all composed; nothing was released")
+        }
+        None => failure.at_flag(ALGORITHM).help("change what the message names; nothing was released"),
     }
 }
 
