@@ -62,8 +62,8 @@ fn rejections(laws: &[(&dyn LossLaw, f64)], threshold: f64) -> (f64, f64) {
         work::charge(law.steps());
         // A threshold error is the same for all tails, and any threshold gives a bound.
         let (tails, error, _) = law.threshold(threshold);
-        let p = tails.p_above - law.beyond_doubles().0;
-        none_p += count * (-(p * (1.0 - error) - 1e-300).clamp(0.0, 1.0)).ln_1p();
+        let p = tails.p_above * (1.0 - error) - law.beyond_doubles().0 - 1e-300;
+        none_p += count * (-p.clamp(0.0, 1.0)).ln_1p();
         none_q += count * (-(tails.q_above * (1.0 + error) + 1e-300).clamp(0.0, 1.0)).ln_1p();
     }
     (-none_p.exp_m1() * (1.0 - MARGIN), -none_q.exp_m1() * (1.0 + MARGIN))
