@@ -251,7 +251,8 @@ pub fn label_hint(classes: &[String], range: &[f64]) -> Result<Option<LabelHint>
     let hint = match (classes, range) {
         ([], []) => return Ok(None),
         ([], &[min, max]) => LabelHint::Number(LabelRange { min, max }),
-        (classes, _) => LabelHint::Classes(classes.to_vec()),
+        // Blanks after the commas are none of a class, as around a label.
+        (classes, _) => LabelHint::Classes(classes.iter().map(|class| class.trim().to_owned()).collect()),
     };
     let (flag, expected) = match &hint {
         LabelHint::Number(_) => ("--label-range", "two finite numbers, the first below the second"),

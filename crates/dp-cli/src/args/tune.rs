@@ -37,6 +37,7 @@ Examples:
     --out model.json
   dp tune --data people.csv --schema schema.toml --epsilon 1 --lambda 0,1e-3 --method public --public survey.csv \\
     --out model.json")]
+#[command(mut_arg("threshold", |arg| arg.hide(true)), mut_arg("fourier_if_better", |arg| arg.hide(true)))]
 pub struct TuneArgs {
     /// The training, as in `dp train`.
     #[command(flatten)]

@@ -498,10 +498,14 @@ fn drafts_that_cannot_be_made() {
     let run = place.dp(&["schema", "one.csv", "--label", "earns", "--classes", "1,2,3"]);
     run.says("column `earns`: Classes as listed. No label of the file is one of them.");
     run.ok();
+    place.write("two.csv", csv(""));
+    let run = place.dp(&["schema", "two.csv", "--label", "earns", "--classes", "no, yes"]);
+    assert!(!run.stderr.contains("No label"), "{run:?}");
+    assert!(run.ok().contains("classes = [\"no\", \"yes\"]"));
     place.write("three.csv", "age,earns\n1,yes\n2,no\n3,perhaps\n");
     place.dp(&["schema", "three.csv"]).fails(3, "label.undecided").says("--label");
     place.dp(&["schema", "three.csv", "--label", "nothing"]).fails(3, "csv.missing_column");
-    assert_eq!(place.files(), ["one.csv", "three.csv"]);
+    assert_eq!(place.files(), ["one.csv", "three.csv", "two.csv"]);
 }
 
 #[test]
