@@ -3,6 +3,7 @@
 mod column;
 mod dates;
 mod families;
+mod flags;
 mod label;
 mod sniff;
 #[cfg(test)]
@@ -11,8 +12,9 @@ mod written;
 
 use std::collections::HashMap;
 
+use column::ColumnSurvey;
 pub(crate) use column::USUAL_MARKERS;
-use column::{ColumnSurvey, LabelSurvey};
+use label::LabelSurvey;
 pub use sniff::csv_options;
 pub(crate) use sniff::file_format;
 #[cfg(feature = "xlsx")]

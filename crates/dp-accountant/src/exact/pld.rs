@@ -600,8 +600,6 @@ fn crossing(f: impl Fn(f64) -> f64, saddle: &Saddle, target: f64, limit: f64) ->
     let (mut low, mut high): (Option<Evaluated>, Option<Evaluated>) = (None, None);
     let mut point = saddle.epsilon.clamp(0.0, limit);
     let mut reach = 1.0 / saddle.tilt;
-    // The distance of the ends one step and two steps ago.
-    let mut widths = [f64::INFINITY; 2];
     for _ in 0..MAX_STEPS {
         let value = f(point);
         if exceeds(value) {
@@ -624,10 +622,8 @@ fn crossing(f: impl Fn(f64) -> f64, saddle: &Saddle, target: f64, limit: f64) ->
                 let margin = 0.25 * CLOSE * high;
                 let guess = if inside(secant) { secant } else { newton };
                 let guess = if exceeds(value) { guess + margin } else { guess - margin };
-                // Where the curve bends, secants approach from one side only.
-                let is_slow = high - low > 0.5 * widths[1];
-                widths = [high - low, widths[0]];
-                if inside(guess) && !is_slow && (value - target).abs() < 0.5 { guess } else { 0.5 * (low + high) }
+                let middle = 0.5 * (low + high);
+                if inside(guess) && (value - target).abs() < 0.5 { guess } else { middle }
             }
             (Some(Evaluated { point: low, value: at_low }), None) => {
                 if low >= limit {

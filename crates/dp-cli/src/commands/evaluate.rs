@@ -243,10 +243,7 @@ pub fn run(config: &EvaluateConfig, console: &Console) -> Result<Outcome, Failur
     }
     let mut measure = subject.measure();
     let mut push = |scores: &[f64], target: f64| measure.push(scores, target).map_err(Failure::from);
-    let Read { name, clamped, .. } = subject.for_each_record(config, console, &mut push)?;
-    if clamped > 0 {
-        console.warn_curator(&format!("{clamped} labels lie outside the public range and count as its nearer end"));
-    }
+    let Read { name, .. } = subject.for_each_record(config, console, &mut push)?;
     let (n, figures) = measure.finish().ok_or_else(|| {
         let code = match config.input.format {
             Format::Libsvm => "libsvm.empty",

@@ -1,8 +1,11 @@
 //! The choice of a draft's label kind.
 
+mod survey;
+
 use std::collections::BTreeMap;
 
-use super::column::{LabelSurvey, with_spellings};
+pub(super) use self::survey::LabelSurvey;
+use super::flags::with_spellings;
 use super::written::Marks;
 use super::{DraftOptions, LabelHint};
 use crate::error::{DataError, DataErrorKind};

@@ -9,8 +9,8 @@ use super::libsvm::LibsvmLine;
 use super::lines::Lines;
 use super::load::column_positions;
 use super::text::{Chunk, ReadsChunks};
-use super::warning::{CuratorWarning, from_columns};
-use crate::encode::{ColumnTally, Encoder, InputFormat, NumericBlock, RowBuffer, Stage, TextBuffer};
+use super::warning::{CuratorWarning, from_columns, from_label};
+use crate::encode::{Encoder, InputFormat, NumericBlock, RowBuffer, Stage, TextBuffer};
 use crate::error::{DataError, DataErrorKind};
 use crate::schema::{ColumnKind, Schema};
 use crate::table::{Batch, Rows, Table};
@@ -480,17 +480,12 @@ impl<'e> RecordReader<'e> {
         &self.row
     }
 
-    /// Returns the warnings about columns whose values were clamped or replaced, once the last record is read.
+    /// Returns the warnings about columns and numeric labels whose values were clamped or replaced, once the last record is read.
     pub fn warnings(&self) -> Vec<CuratorWarning> {
-        let mut warnings = from_columns(self.encoder, &self.row);
+        let all = from_columns(self.encoder, &self.row).into_iter().chain(from_label(self.encoder, &self.row));
         // A column may well be constant in a table that is only scored.
-        warnings.retain(|warning| !matches!(warning, CuratorWarning::ConstantColumn { .. }));
-        warnings
-    }
-
-    /// Returns the statistics of a numeric label so far; none for classes. For the curator.
-    pub fn label_tally(&self) -> &ColumnTally {
-        self.row.label_tally()
+        all.filter(|warning| matches!(warning, CuratorWarning::Clamped { .. } | CuratorWarning::Replaced { .. }))
+            .collect()
     }
 
     /// Returns the names of the columns of the file; none for libsvm and images.

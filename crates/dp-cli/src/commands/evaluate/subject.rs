@@ -9,7 +9,7 @@ use dp_accountant::certificate::Assumption;
 use dp_accountant::guarantee::Unit;
 use dp_data::Encoder;
 use dp_data::read::RecordReader;
-use dp_data::schema::{Label, LabelKind};
+use dp_data::schema::{Label, LabelKind, Others};
 
 use super::{EvaluateConfig, curves};
 use crate::commands::network::{ImageFiles, check_fit};
@@ -117,17 +117,18 @@ impl Subject {
     }
 }
 
-/// Describes the labels that the model knows.
+/// Describes the labels that the model knows, if it does not know all.
 fn labels(label: &Label) -> String {
     let listed = |texts: &mut dyn Iterator<Item = &String>| {
         texts.map(|text| format!("`{}`", one_line(text))).collect::<Vec<_>>().join(", ")
     };
     match &label.kind {
+        LabelKind::TwoClasses { others: Others::Positive | Others::Negative, .. } => String::new(),
         LabelKind::TwoClasses { positive, negative, .. } => {
-            "one of ".to_owned() + &listed(&mut positive.iter().chain(negative))
+            " that is one of ".to_owned() + &listed(&mut positive.iter().chain(negative))
         }
-        LabelKind::Classes { classes, .. } => "one of ".to_owned() + &listed(&mut classes.iter()),
-        _ => "a number".to_owned(),
+        LabelKind::Classes { classes, .. } => " that is one of ".to_owned() + &listed(&mut classes.iter()),
+        _ => " that is a number".to_owned(),
     }
 }
 
@@ -137,8 +138,6 @@ pub(super) struct Read {
     pub(super) name: String,
     /// Number of rows.
     pub(super) rows: u64,
-    /// Number of labels outside the public range.
-    pub(super) clamped: u64,
 }
 
 /// Takes the scores and the label of a record.
@@ -185,12 +184,9 @@ fn of_table(
     reader.warnings().iter().for_each(|warning| console.warn_curator(&one_line(&warning.to_string())));
     if null > 0 {
         let labels = labels(encoder.label());
-        console.warn_curator(&format!(
-            "{null} of {rows} records were left out: no usable cells, or no label that is {labels}"
-        ));
+        console.warn_curator(&format!("{null} of {rows} records were left out: no usable cells, or no label{labels}"));
     }
-    let clamped = reader.label_tally().clamped;
-    Ok(Read { name, rows, clamped })
+    Ok(Read { name, rows })
 }
 
 fn of_images(
@@ -211,5 +207,5 @@ fn of_images(
         Ok::<_, Failure>(())
     })?;
     progress.finish(rows as u64);
-    Ok(Read { name: config.input.data.to_string(), rows: rows as u64, clamped: 0 })
+    Ok(Read { name: config.input.data.to_string(), rows: rows as u64 })
 }
